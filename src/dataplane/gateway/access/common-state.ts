@@ -1,5 +1,6 @@
 import type { Clock } from '../../../core/time.ts'
 import { createTokenBuckets, type TokenBucketRate } from '../../../core/token-buckets.ts'
+import type { Losses } from '../metering/losses.ts'
 import type { DrawTokens } from '../metering/speed-limit.ts'
 import { OwnWrongLogins, type WrongLogins } from './admission.ts'
 import type { OtherArrivals } from './arrivals.ts'
@@ -23,6 +24,8 @@ export type CommonState = {
   readonly wrongLogins: WrongLogins
   /** The speed limit of a credential. Undefined if its bucket is in the limit itself. */
   readonly drawOf?: (credential: string) => DrawTokens
+  /** Undefined if they are counted in the memory of the one reactor. */
+  readonly losses?: Losses
   readonly others?: OtherArrivals
 }
 

@@ -10,17 +10,23 @@ export const maxLost = {
   ofOwner: 1024 * 1024,
 } as const
 
-const slotMs = 5 * 60_000
+/** Losses are summed in slots of five minutes. */
+export const lossSlotMs = 5 * 60_000
 /** One hour, plus the slot in which it began. */
-const slotsKept = 13
+export const lossSlotsKept = 13
 const maxNames = 50_000
 
-/** Tracks unbilled losses of the last hour. */
-export function createLosses(clock: Clock) {
+/** Unbilled losses of the last hour. */
+export type Losses = {
+  /** Returns how many lost bytes are not billed. */
+  bear(owner: string, bytes: number): number
+}
+
+/** Tracks unbilled losses in the memory of this thread. */
+export function createLosses(clock: Clock): Losses {
   const owners = createHourlyBudget(maxLost.ofOwner, clock)
   return {
-    /** Returns how many lost bytes are not billed. */
-    bear(owner: string, bytes: number): number {
+    bear(owner, bytes) {
       const borne = Math.max(0, Math.min(bytes, owners.left(owner)))
       if (borne === 0) return 0
       owners.spend(owner, borne)
@@ -32,11 +38,11 @@ export function createLosses(clock: Clock) {
 /** Sliding hourly budget per name, in slots of five minutes. */
 function createHourlyBudget(max: number, clock: Clock) {
   const spent = new Map<string, Map<number, number>>()
-  const slotNow = (): number => Math.floor(clock() / slotMs)
+  const slotNow = (): number => Math.floor(clock() / lossSlotMs)
 
   function slotsOf(name: string): Map<number, number> {
     const slots = spent.get(name) ?? new Map<number, number>()
-    for (const slot of slots.keys()) if (slot <= slotNow() - slotsKept) slots.delete(slot)
+    for (const slot of slots.keys()) if (slot <= slotNow() - lossSlotsKept) slots.delete(slot)
     if (slots.size === 0) spent.delete(name)
     return slots
   }

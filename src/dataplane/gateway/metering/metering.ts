@@ -4,7 +4,7 @@ import type { DataPath, NodeCounts, Reported } from '../../agent/data-path.ts'
 import type { LeaseAgent } from '../../agent/meter.ts'
 import { ByteAllowance, type Counted, type Subject } from './allowance.ts'
 import { DatagramMeter } from './datagram-meter.ts'
-import { createLosses, maxLost } from './losses.ts'
+import { createLosses, type Losses, maxLost } from './losses.ts'
 import { type DrawTokens, noLimit, SpeedLimit, type Speeds } from './speed-limit.ts'
 import { CapsuleMeter, type CustomerEnd, Delivery, type DeliveryWatch, TunnelMeter } from './tunnel-meter.ts'
 
@@ -45,13 +45,15 @@ export class Metering<End extends CustomerEnd> implements Required<DataPath> {
       speeds?: (() => Speeds) | undefined
       /** The shared bucket of a credential, if several threads meter its bytes. */
       drawOf?: ((credential: string) => DrawTokens) | undefined
+      /** Shared by several threads. */
+      losses?: Losses | undefined
       /** Threads that meter the same customers. */
       threads?: number | undefined
     },
   ) {
     this.agent = deps.agent
     this.clock = deps.clock
-    this.losses = createLosses(deps.clock)
+    this.losses = deps.losses ?? createLosses(deps.clock)
   }
 
   /** An arrow function, shared by all meters: a closure per meter would enlarge idle tunnels. */

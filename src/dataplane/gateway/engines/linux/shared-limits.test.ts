@@ -130,3 +130,15 @@ test('a nonce is accepted by one of 3 reactors, once', () => {
   expect(outcomes).toEqual([true, false, false])
   expect(states[2]?.claimNonce('nod_a 2', 2000, 1000)).toBeTrue()
 })
+
+test('4 reactors together waive 1 MiB of lost bytes of a customer within an hour, and again 65 minutes later', () => {
+  const { states, time } = openShared(4)
+  const bear = (thread: number, owner: string) => states[thread]?.losses?.bear(owner, 65_536)
+  for (let count = 0; count < 16; count += 1) expect(bear(count % 4, 'anna')).toBe(65_536)
+  for (const thread of [0, 1, 2, 3]) expect(bear(thread, 'anna')).toBe(0)
+  expect(bear(3, 'boris')).toBe(65_536)
+  time.pass(59 * 60_000)
+  expect(bear(2, 'anna')).toBe(0)
+  time.pass(6 * 60_000)
+  expect(bear(1, 'anna')).toBe(65_536)
+})

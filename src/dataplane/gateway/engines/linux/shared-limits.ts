@@ -3,6 +3,7 @@ import type { TokenBucketRate } from '../../../../core/token-buckets.ts'
 import type { CommonState } from '../../access/common-state.ts'
 import type { Sessions } from '../../access/exit-choice.ts'
 import { type NameCounts, rateOf } from '../../access/limits.ts'
+import { type Losses, lossSlotMs, lossSlotsKept, maxLost } from '../../metering/losses.ts'
 import { maxSavedMs, stepMs } from '../../metering/speed-limit.ts'
 import { makeTableMemory, SharedTable, type TableMemory } from './shared-table.ts'
 
@@ -219,6 +220,37 @@ function createSessions({ sessions: memory }: LimitMemory, thread: number, exits
   }
 }
 
+/** Unbilled losses, in a slot of the table for each customer and five minutes: its bytes and its end. */
+function createLosses({ sessions: memory }: LimitMemory, thread: number, clock: Clock): Losses {
+  let lastAt = 0
+  const table = new SharedTable(memory, thread, (at, values) => (values[at + 1] ?? 0) <= lastAt)
+  const { values } = table
+  const keyOf = (owner: string, slot: number): string => `lost ${slot} ${owner}`
+  const add = (owner: string, slot: number, bytes: number): void =>
+    table.update(keyOf(owner, slot), (found) => {
+      if (found < 0) return
+      const at = table.valuesAt(found)
+      values[at] = (values[at] ?? 0) + bytes
+      values[at + 1] = (slot + lossSlotsKept) * lossSlotMs
+    })
+  const read = (owner: string, slot: number): number =>
+    table.update(keyOf(owner, slot), (found) => (found < 0 ? maxLost.ofOwner : (values[table.valuesAt(found)] ?? 0)))
+  return {
+    bear(owner, bytes) {
+      if (bytes <= 0) return 0
+      lastAt = clock()
+      const now = Math.floor(lastAt / lossSlotMs)
+      // Added first, so that two reactors do not waive the same bytes.
+      add(owner, now, bytes)
+      let sum = 0
+      for (let slot = now - lossSlotsKept + 1; slot <= now; slot += 1) sum += read(owner, slot)
+      const excess = Math.min(bytes, Math.max(0, sum - maxLost.ofOwner))
+      if (excess > 0) add(owner, now, -excess)
+      return bytes - excess
+    },
+  }
+}
+
 /** Wrong logins are remembered for longer than they are refused. */
 const wrongMs = 10_000
 
@@ -269,5 +301,6 @@ export function openSharedState(
     sessions: createSessions(memory, thread, exits),
     ...createMemories(memory, thread),
     drawOf: createDraw(table, clock),
+    losses: createLosses(memory, thread, clock),
   }
 }

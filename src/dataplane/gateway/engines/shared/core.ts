@@ -70,7 +70,7 @@ export class GatewayCore {
     this.tickAt = clock()
     const common = deps.common ?? createOwnState(clock)
     this.common = common
-    const { threads, drawOf } = common
+    const { threads, drawOf, losses } = common
     this.arrivals = new Arrivals({
       policy,
       clock,
@@ -88,6 +88,7 @@ export class GatewayCore {
       after,
       speeds: deps.speeds,
       drawOf,
+      losses,
       threads,
     })
     this.exits = new ExitHealth({ clock, onChange: deps.onExit, retryMs: limits.exitRetryMs, isLead: threads === 1 })
