@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { realTiming } from '../../src/dataplane/agent/runtime.ts'
 import { findPredecessor } from '../../src/dataplane/gateway/handover/handover.ts'
 import { accepts } from './accepts.ts'
-import { gatewayEngine } from './engine.ts'
+import { gatewayEngine, gatewayReactors } from './engine.ts'
 import { memoryFolder } from './memory.ts'
 import type { Service } from './service.ts'
 import { runtimeCommand, untilTrue } from './turnpike.ts'
@@ -65,6 +65,7 @@ export async function makeGatewayProcess(
     TURNPIKE_METRICS_LISTEN: '',
     TURNPIKE_GATEWAY_PORT: String(port),
     TURNPIKE_GATEWAY_ENGINE: gatewayEngine,
+    TURNPIKE_GATEWAY_REACTORS: String(gatewayReactors),
     TURNPIKE_LOG: 'error',
     ...env,
   }
