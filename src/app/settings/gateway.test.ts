@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { availableParallelism } from 'node:os'
 import { readAddress } from '../../core/address.ts'
 import { isPortAllowed, mayName, mayReach, toUdpPolicy } from '../../dataplane/gateway/access/policy.ts'
 import { readConfig } from './config.ts'
@@ -150,6 +151,11 @@ describe('gateway settings of the operator', () => {
     expect(reach(env, 'production', '8.8.9.8')).toBeUndefined()
     expect(reach(env, 'production', '2606:4700::1111')).toBe('destination_denied')
     expect(reach(env, 'sandbox', '127.66.0.1')).toBe('destination_denied')
+  })
+
+  test('a gateway has as many reactors as cores by default, at most 16, or the number that is set', () => {
+    expect(readConfig({}).gatewayReactors).toBe(Math.min(16, availableParallelism()))
+    expect(readConfig({ TURNPIKE_GATEWAY_REACTORS: '3' }).gatewayReactors).toBe(3)
   })
 
   test.each([

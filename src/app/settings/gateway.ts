@@ -1,4 +1,4 @@
-import { networkInterfaces } from 'node:os'
+import { availableParallelism, networkInterfaces } from 'node:os'
 import { resolve } from 'node:path'
 import { type Prefix, readPrefix, withoutNested } from '../../core/address.ts'
 import { refusalDelayMs } from '../../dataplane/gateway/access/admission.ts'
@@ -68,6 +68,10 @@ const readPorts: Read<PortPolicy['allow']> = (text, bad) => {
 
 const readNames = listOf((name) => name.toLowerCase().replace(/\.$/, ''))
 const readPrefixes = listOf(parsed(readPrefix, 'must be addresses or prefixes, separated by commas'))
+const readReactors = parsed((text) => {
+  if (text === 'auto') return Math.min(maxReactors, availableParallelism())
+  return /^\d{1,2}$/.test(text) && Number(text) >= 1 && Number(text) <= maxReactors ? Number(text) : undefined
+}, `must be "auto" or a whole number from 1 to ${maxReactors}`)
 const upToMillion = whole(1, 1_000_000)
 const { tunnels, newPerSecond, namesPerSecond } = shippedLimits
 
@@ -76,7 +80,7 @@ export const gatewaySettings = {
   nodeKey: setting('TURNPIKE_NODE_KEY', 'KEY', '', optional(anyText)),
   gatewayListen: setting('TURNPIKE_GATEWAY_LISTEN', 'ADDRESS', '::', anyText),
   gatewayEngine: setting('TURNPIKE_GATEWAY_ENGINE', 'ENGINE', 'auto', readEngine, 'engine'),
-  gatewayReactors: setting('TURNPIKE_GATEWAY_REACTORS', 'N', '1', whole(1, maxReactors)),
+  gatewayReactors: setting('TURNPIKE_GATEWAY_REACTORS', 'N|auto', 'auto', readReactors),
   gatewayPorts: setting('TURNPIKE_GATEWAY_ALLOW_PORTS', 'PORTS', '53,80,443,1024-65535', readPorts),
   gatewayDenyNames: setting('TURNPIKE_GATEWAY_DENY_NAMES', 'NAMES', '', readNames),
   gatewayDenyPrefixes: setting('TURNPIKE_GATEWAY_DENY_PREFIXES', 'PREFIXES', '', readPrefixes),

@@ -56,7 +56,7 @@ export const settingMeanings: Readonly<Record<string, string>> = {
   nodeKey: 'one-time join key from "turnpike node add", for the first start of a node',
   gatewayListen: 'address that the gateway listens on; :: is every address of this machine, including IPv4',
   gatewayEngine: 'relay engine: linux (epoll and splice), portable, or auto (linux if this machine supports it)',
-  gatewayReactors: 'threads that relay on the linux engine, 1 to 16',
+  gatewayReactors: 'threads that relay on the linux engine, 1 to 16, or "auto": as many as cores, at most 16',
   gatewayPorts:
     'destination ports that customers may reach; mail, file sharing and amplification ports are always denied, ' +
     'and 53 is reached over UDP only',
