@@ -1,5 +1,3 @@
-import { Snapshot } from '../src/dataplane/agent/snapshot.ts'
-import { KnownCustomers } from '../src/dataplane/gateway/access/admission.ts'
 import { LinuxEngine } from '../src/dataplane/gateway/engines/linux/engine.ts'
 import { readCertificate } from '../src/dataplane/tls/certificate.ts'
 import { makeEngineDeps } from '../test/harness/engine.ts'
@@ -18,22 +16,16 @@ const minP = 0.001
 /** A site on the engine's TLS, with a gateway behind it or without. Prints its port. */
 function serve(kind: string): void {
   const { deps, change, answerTo } = makeEngineDeps({})
-  const snapshot = kind === 'gateway' ? deps.snapshot : new Snapshot()
-  const customers = new KnownCustomers(snapshot, crypto.getRandomValues(new BigUint64Array(1))[0] ?? 0n)
-  const terms = { source: { kind: 'builtin' }, challengeHost: undefined, seed: customers.seed } as const
   const certificate = readCertificate(selfSigned.cert, selfSigned.key)
   const onFault = (fault: unknown): void => console.error(fault)
   const engine = new LinuxEngine({ ...deps, reactors: 1 })
   answerTo(engine)
   engine.start({ hostname: '127.0.0.1', port: 0 })
-  if (kind === 'gateway') {
-    engine.changed(change, onFault)
-    customers.changed(change)
-  }
+  if (kind === 'gateway') engine.changed(change, onFault)
   const { front } = openTlsFront(engine, {
     certificate: () => certificate,
     max: maxConnections,
-    site: { ...terms, table: customers.table },
+    site: { source: { kind: 'builtin' }, challengeHost: undefined, passwordKeys: [] },
   })
   console.log(front.port)
 }

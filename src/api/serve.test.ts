@@ -1,10 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { freePort } from '../../test/harness/gateway.ts'
 import { sendRaw } from '../../test/harness/raw.ts'
 import { type Service, startService } from '../../test/harness/service.ts'
 import { createLog } from '../adapters/log.ts'
 import { readPrefix } from '../core/address.ts'
-import { requestNotes } from './serve.ts'
+import { requestNotes, serveSocket } from './serve.ts'
 
 const issueLocked = async (service: Service, ...sources: string[]) => {
   const { customer } = await service.newCustomer()
@@ -287,4 +290,20 @@ test('an internal error shows the client no cause, and the log has the cause und
   const line = service.log.find((each) => each.includes(answer.headers.get('x-request-id') ?? 'none'))
   expect(line).toContain('no such table')
   await service.stop()
+})
+
+test("a request with X-Forwarded-For over the shop's socket is a visitor's, also for a path of nodes", async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'turnpike-socket-'))
+  const unix = join(folder, 'shop.sock')
+  const server = serveSocket(unix, {
+    toNodes: async () => new Response('node'),
+    toCustomers: async (_, from) => new Response(`visitor ${from?.bytes.join('.')}`),
+  })
+  const ask = async (headers: Record<string, string>): Promise<string> =>
+    (await fetch('http://localhost/node/v1/state', { unix, headers })).text()
+  expect(await ask({})).toBe('node')
+  expect(await ask({ 'X-Forwarded-For': '203.0.113.7' })).toBe('visitor 203.0.113.7')
+  expect(await ask({ 'X-Forwarded-For': 'nonsense' })).toBe('visitor undefined')
+  await server.stop(0)
+  rmSync(folder, { recursive: true })
 })

@@ -22,8 +22,7 @@ export type Server = {
   stop(drainMs: number): Promise<void>
 }
 
-/** Opens the port exclusively: two shops on one port would each answer half of the requests. */
-export function serve(deps: {
+type ServeDeps = {
   readonly hostname: string
   readonly port: number
   /** With a TLS front before this server: the client behind a connection from this port. Others get 403. */
@@ -34,7 +33,10 @@ export function serve(deps: {
   readonly toNodes: ToNodes
   /** A peer in a private network sends X-Forwarded-For and is not trusted; called once. */
   readonly onUntrusted?: (proxy: Address) => void
-}): Server {
+}
+
+/** Opens the port exclusively: two shops on one port would each answer half of the requests. */
+export function serve(deps: ServeDeps): Server {
   async function answer(request: Request, from: Address | undefined, client?: Client): Promise<Response> {
     // Looked at closely only where it may be a node's.
     const url = request.url.includes(nodeBase) ? URL.parse(request.url) : undefined
@@ -84,13 +86,24 @@ function withStrictTransport(response: Response): Response {
 /** Applies to sockets too, which Bun's types do not declare. */
 const timeouts: object = { idleTimeout: idleSeconds }
 
-export function serveSocket(path: string, toNodes: ToNodes): Server {
+/**
+ * The socket for nodes of this machine. A request with X-Forwarded-For comes from a visitor of the site that a gateway
+ * shows, and is a customer's.
+ */
+export function serveSocket(
+  path: string,
+  { toNodes, toCustomers }: Pick<ServeDeps, 'toNodes' | 'toCustomers'>,
+): Server {
   const server = Bun.serve({
     ...timeouts,
     unix: path,
     maxRequestBodySize: maxBodyBytes,
     development: false,
-    fetch: (request) => toNodes(request, new URL(request.url), undefined, true),
+    fetch(request) {
+      const visitor = request.headers.get('x-forwarded-for')
+      if (visitor === null) return toNodes(request, new URL(request.url), undefined, true)
+      return toCustomers(request, readAddress(visitor)).then(withStrictTransport)
+    },
   })
   return { port: 0, ...stopping(server) }
 }

@@ -26,17 +26,20 @@ for (const [name, text] of [
   writeFileSync(join(folder, name), text)
 symlinkSync('/etc', join(folder, 'out'))
 
+const shopPort = freePort()
+const socket = join(folder, '.shop.sock')
+/** A shop's socket: calls of the gateway reach the real shop, visitors get answers that do not depend on time. */
 const server = Bun.serve({
-  hostname: '127.0.0.1',
-  port: 0,
+  unix: socket,
   development: false,
   async fetch(request) {
-    const { pathname } = new URL(request.url)
+    const { pathname, search } = new URL(request.url)
+    if (!request.headers.has('x-forwarded-for'))
+      return fetch(`http://127.0.0.1:${shopPort}${pathname}${search}`, request as RequestInit)
     const body = await request.text()
     return new Response(`${request.method} ${pathname} ${body.length}`, { headers: { 'X-Site': 'own' } })
   },
 })
-const origin = `http://127.0.0.1:${server.port}`
 
 let made: Made
 beforeAll(async () => {
@@ -49,7 +52,7 @@ afterAll(async () => {
 
 describe.each([
   ['files', `files:${folder}`, { kind: 'files', folder }],
-  ['a reverse proxy', origin, { kind: 'proxy', origin, nonce: 'plain' }],
+  ['the shop', 'shop', { kind: 'shop', socket, nonce: 'plain' }],
   ['the built-in page', 'builtin', { kind: 'builtin' }],
 ] as const)('a gateway whose site is %s', (_, setting, source) => {
   const tlsPort = freePort()
@@ -65,7 +68,10 @@ describe.each([
       TURNPIKE_GATEWAY_SITE: setting,
       TURNPIKE_GATEWAY_CHALLENGE_HOST: 'localhost',
     }
-    shop = await openShopWithGateway('sqlite', { gateway })
+    shop = await openShopWithGateway('sqlite', {
+      shop: { TURNPIKE_PORT: String(shopPort) },
+      gateway: { ...gateway, ...(setting === 'shop' && { TURNPIKE_SHOP_URL: `unix:${socket}` }) },
+    })
     ;[proxy] = (await shop.buyProxies()) as [BoughtProxy]
     plain = openPlainSite(source, made)
   })
@@ -103,26 +109,26 @@ describe.each([
 
 test('the site answers both of two pipelined requests when the client half-closes during the first', async () => {
   const held = Promise.withResolvers<void>()
+  const slowSocket = join(folder, '.slow.sock')
   const slow = Bun.serve({
-    hostname: '127.0.0.1',
-    port: 0,
+    unix: slowSocket,
     development: false,
     async fetch({ url }) {
       if (url.endsWith('/slow')) await held.promise
       return new Response(new URL(url).pathname)
     },
   })
-  const plain = openPlainSite({ kind: 'proxy', origin: `http://127.0.0.1:${slow.port}`, nonce: 'slow' }, made)
-  const socket = connect({ port: plain.port, host: '127.0.0.1', rejectUnauthorized: false })
+  const plain = openPlainSite({ kind: 'shop', socket: slowSocket, nonce: 'slow' }, made)
+  const client = connect({ port: plain.port, host: '127.0.0.1', rejectUnauthorized: false })
   let received = ''
-  socket.on('data', (bytes: Buffer) => void (received += bytes.toString('latin1')))
-  socket.end(['/slow', '/next'].map((path) => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`).join(''))
-  await once(socket, 'finish')
+  client.on('data', (bytes: Buffer) => void (received += bytes.toString('latin1')))
+  client.end(['/slow', '/next'].map((path) => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`).join(''))
+  await once(client, 'finish')
   await untilTrue(() => slow.pendingRequests === 1)
   held.resolve()
-  await once(socket, 'end')
+  await once(client, 'end')
   expect(received.match(/\/(slow|next)$|\/slow(?=HTTP)/g)).toEqual(['/slow', '/next'])
-  socket.destroy()
+  client.destroy()
   await plain.stop()
   await slow.stop(true)
 })

@@ -12,9 +12,9 @@ const mebibyte = 1024 * 1024
 const fileBytes = 250_000
 const folder = mkdtempSync(join(tmpdir(), 'turnpike-crowd-'))
 writeFileSync(join(folder, 'file.bin'), new Uint8Array(fileBytes))
+const socket = join(folder, 'shop.sock')
 const server = Bun.serve({
-  hostname: '127.0.0.1',
-  port: 0,
+  unix: socket,
   development: false,
   maxRequestBodySize: 2 * mebibyte,
   async fetch(request) {
@@ -74,7 +74,7 @@ describe('a crowd of visitors of a site', () => {
   })
 
   test('32 unread answers of each of 4 addresses hold no request of the server, and another address gets 200', async () => {
-    const plain = openPlainSite({ kind: 'proxy', origin: `http://127.0.0.1:${server.port}`, nonce: 'crowd' }, made)
+    const plain = openPlainSite({ kind: 'shop', socket, nonce: 'crowd' }, made)
     const unread = ['127.0.0.1', '127.0.0.2', '127.0.0.3', '127.0.0.4'].flatMap((address) => {
       const session = open(plain.port, address, 0)
       return Array.from({ length: 32 }, () => ask(session, '/'))
@@ -87,7 +87,7 @@ describe('a crowd of visitors of a site', () => {
   })
 
   test('64 unfinished bodies of 512 KB of one connection hold at most 4 MiB, and a body of another address gets 200', async () => {
-    const plain = openPlainSite({ kind: 'proxy', origin: `http://127.0.0.1:${server.port}`, nonce: 'crowd' }, made)
+    const plain = openPlainSite({ kind: 'shop', socket, nonce: 'crowd' }, made)
     const session = open(plain.port, '127.0.0.1', 65_535)
     const refused = Array.from({ length: 64 }, () => {
       const stream = ask(session, '/', 'POST')

@@ -1,7 +1,5 @@
 import { type AddressInfo, connect as connectTcp, createServer } from 'node:net'
 import { type ConnectionOptions, connect } from 'node:tls'
-import { Snapshot } from '../../src/dataplane/agent/snapshot.ts'
-import { KnownCustomers } from '../../src/dataplane/gateway/access/admission.ts'
 import type { SiteSource } from '../../src/dataplane/gateway/site/content.ts'
 import {
   clientPreface,
@@ -27,8 +25,7 @@ import { openTlsFront } from './tls-front.ts'
 export function openPlainSite(source: SiteSource, made: Made) {
   const certificate = readCertificate(made.cert, made.key)
   const gateway = openEngine()
-  const { table, seed } = new KnownCustomers(new Snapshot(), 0n)
-  const site = { source, challengeHost: undefined, table, seed }
+  const site = { source, challengeHost: undefined, passwordKeys: [] }
   const { front, site: server } = openTlsFront(gateway.engine, { certificate: () => certificate, max: 10_000, site })
   return {
     server,

@@ -1,3 +1,4 @@
+import { Snapshot } from '../../src/dataplane/agent/snapshot.ts'
 import { after } from '../../src/dataplane/gateway/engines/portable/dialler.ts'
 import type { Engine } from '../../src/dataplane/gateway/engines/shared/engine.ts'
 import { Http2Clients } from '../../src/dataplane/gateway/engines/shared/http2-clients.ts'
@@ -14,6 +15,7 @@ type TlsFrontOptions = {
   readonly now?: () => number
   readonly site?: SiteTerms | undefined
   readonly ticketKeys?: readonly TicketKey[]
+  readonly snapshot?: Snapshot
 }
 
 /** A TLS port of an engine: in its reactor, or on this thread where the engine does no TLS. */
@@ -28,7 +30,10 @@ export function openTlsFront(engine: Engine, options: TlsFrontOptions) {
   const sockets = createSockets(process.platform)
   const take = (client: TlsClient): void => engine.takeTls?.(client)
   const own = new Http2Clients({ sockets, take, after, clock: () => performance.now() })
-  const shown = site && !dispatcher ? openSite(site, { take, sockets, after, onFault }).site : undefined
+  const shown =
+    site && !dispatcher
+      ? openSite(site, { take, snapshot: options.snapshot ?? new Snapshot(), sockets, after, onFault }).site
+      : undefined
   const front = new Front({
     hostname,
     port,

@@ -16,7 +16,6 @@ import { Snapshot } from '../../dataplane/agent/snapshot.ts'
 import { type PagePosition, readSavedState, SavedState } from '../../dataplane/agent/sync.ts'
 import { AddressTrials, type TryAddress } from '../../dataplane/agent/trials.ts'
 import type { VanishedItems } from '../../dataplane/agent/vanished.ts'
-import { KnownCustomers } from '../../dataplane/gateway/access/admission.ts'
 import { ExitReports } from '../../dataplane/gateway/access/exit-health.ts'
 import type { TlsDispatcher } from '../../dataplane/gateway/engines/linux/tls-dispatcher.ts'
 import { createAccepter } from '../../dataplane/gateway/engines/portable/accepter.ts'
@@ -38,10 +37,10 @@ import { type Certificate, coversName } from '../../dataplane/tls/certificate.ts
 import { Front, type TlsListener } from '../../dataplane/tls/front.ts'
 import type { TlsSocket } from '../../dataplane/tls/tls-socket.ts'
 import { maxInterfaceMegabits, type ReportBody } from '../../node-protocol/report.ts'
-import type { FindBody, StatePage } from '../../node-protocol/state.ts'
+import type { StatePage } from '../../node-protocol/state.ts'
 import { addFrontMetrics, addGatewayMetrics, addHttp2Metrics, addNodeMetrics } from '../metrics/node.ts'
 import { createProcessMetrics, serveMetrics } from '../metrics/process.ts'
-import { type Config, localShopUrl } from '../settings/config.ts'
+import type { Config } from '../settings/config.ts'
 import { engineLimitsOf, gatewaySettings } from '../settings/gateway.ts'
 import { listening, withIpv6OrWithout } from '../settings/listening.ts'
 import { assertGatewayTls } from '../settings/tls.ts'
@@ -59,6 +58,7 @@ import {
   untilEmpty,
 } from './handover.ts'
 import { createNames } from './names.ts'
+import { PasswordKeys } from './password-keys.ts'
 import { reloadCommand } from './reload.ts'
 import { GatewayRules } from './rules.ts'
 import { TicketKeys } from './ticket-keys.ts'
@@ -109,14 +109,15 @@ async function openBeside(
     await tls?.stop()
     return undefined
   }
-  const { engine, hops, meter, sync, contact, rules, saved, trials, exitReports, names, customers } = assemble(
-    agent,
-    config,
-    log,
-    trialTiming,
-    // Also before the port is open: customers of a replaced process keep their address.
-    () => tls && tlsFieldsOf(config, tls.current(), open.front?.port ?? config.gatewayTlsPort),
-  )
+  const { engine, hops, meter, sync, contact, rules, saved, trials, exitReports, names, passwordKeys, snapshot } =
+    assemble(
+      agent,
+      config,
+      log,
+      trialTiming,
+      // Also before the port is open: customers of a replaced process keep their address.
+      () => tls && tlsFieldsOf(config, tls.current(), open.front?.port ?? config.gatewayTlsPort),
+    )
   const { promise: failed, resolve: fail } = Promise.withResolvers<void>()
   revoked.call = () => {
     engine.setRefused(true)
@@ -156,15 +157,15 @@ async function openBeside(
   // The challenges of an order are known only to its process, so the ACME listener is closed and opened again.
   if (before) void tls?.order().catch((fault: unknown) => log.error('fault', { fault }))
   const sockets = createSockets(process.platform)
-  const site = siteTermsOf(config, customers)
+  const site = siteTermsOf(config, agent.shopUrl, passwordKeys.current)
   const dispatcher = tls && engine.openTls?.({ site, ticketKeys: tickets.state.keys })
   tickets.onChanged = (keys) => dispatcher?.setTicketKeys(keys)
   const ownHttp2 = createHttp2Clients(engine, sockets)
   const http2 = dispatcher ?? ownHttp2
   const take = (client: TlsClient) => engine.takeTls?.(client)
   const onFault = (fault: unknown) => log.error('fault', { fault })
-  const ownSite = site && !dispatcher ? openSite(site, { take, sockets, after, onFault }) : undefined
-  customers.onMoved = (table) => (dispatcher ?? ownSite)?.moveTable(table)
+  const ownSite = site && !dispatcher ? openSite(site, { take, snapshot, sockets, after, onFault }) : undefined
+  passwordKeys.onChanged = (keys) => (dispatcher ?? ownSite)?.setPasswordKeys(keys)
   const users = { engine, sockets, http2: ownHttp2, dispatcher, site: ownSite?.site }
   const front = tls && listenTls(users, tls, config, log, tlsDescriptor)
   if (front) {
@@ -307,15 +308,9 @@ const leaseAgentOf = (meter: () => Meter): EngineDeps['agent'] => ({
 })
 
 /** The saved state is served until the shop answers. It does not set the clock. */
-function applySaved(
-  folder: string,
-  log: Log,
-  snapshot: Snapshot,
-  rules: GatewayRules,
-  customers: KnownCustomers,
-): void {
+function applySaved(folder: string, log: Log, snapshot: Snapshot, rules: GatewayRules): void {
   for (const page of readSavedState(folder, log)) {
-    customers.changed(snapshot.apply(page))
+    snapshot.apply(page)
     rules.apply(page, savedPosition, snapshot)
   }
 }
@@ -333,8 +328,8 @@ function assemble(agent: Agent, config: Config, log: Log, trialTiming: Timing, f
   const limits = limitsOf(config, log)
   const onFault = (fault: unknown): void => log.error('fault', { fault })
   const hops = createHops(agent, onFault)
-  const customers = new KnownCustomers(snapshot, crypto.getRandomValues(new BigUint64Array(1))[0] ?? 0n)
-  const ask = noting(customers, snapshot, new CredentialLookup({ link: agent.link, now: realTiming.now, log }))
+  const passwordKeys = new PasswordKeys()
+  const ask = askShop(snapshot, new CredentialLookup({ link: agent.link, now: realTiming.now, log }))
   const lastContactAt = (): number => agent.clock() - (contact.awayMs() ?? agent.clock() - rules.pageAt)
   const engineDeps: EngineDeps = {
     snapshot,
@@ -368,11 +363,11 @@ function assemble(agent: Agent, config: Config, log: Log, trialTiming: Timing, f
   const extraFields = () => ({ ...ownFields(), ...figuresOf(engine, limits, names.counts.failed) })
   const { sync, meter, contact } = agent.attach(
     engine.dataPath,
-    receiver({ ...agent, engine, hops, saved, trials, snapshot, customers, rules, exitReports }, log),
+    receiver({ ...agent, engine, hops, saved, trials, snapshot, passwordKeys, rules, exitReports }, log),
     extraFields,
   )
-  applySaved(agent.folder, log, snapshot, rules, customers)
-  return { engine, hops, meter, sync, contact, rules, saved, trials, exitReports, names, customers }
+  applySaved(agent.folder, log, snapshot, rules)
+  return { engine, hops, meter, sync, contact, rules, saved, trials, exitReports, names, passwordKeys, snapshot }
 }
 
 type Receivers = {
@@ -382,7 +377,7 @@ type Receivers = {
   readonly saved: SavedState
   readonly trials: AddressTrials
   readonly snapshot: Snapshot
-  readonly customers: KnownCustomers
+  readonly passwordKeys: PasswordKeys
   readonly rules: GatewayRules
   readonly exitReports: ExitReports
   readonly vanished: VanishedItems
@@ -390,11 +385,11 @@ type Receivers = {
 
 /** Applies a page of the shop's state everywhere. */
 const receiver =
-  ({ engine, hops, node, saved, trials, snapshot, customers, rules, exitReports, vanished }: Receivers, log: Log) =>
+  ({ engine, hops, node, saved, trials, snapshot, passwordKeys, rules, exitReports, vanished }: Receivers, log: Log) =>
   (page: StatePage, position: PagePosition): void => {
     engine.setRefused(false)
     const { password_keys: keys = [], ...rest } = page
-    customers.useKeys(keys.map((key) => Uint8Array.fromHex(key)))
+    passwordKeys.use(keys)
     // Without the shop no unknown password can be looked up, so the keys are not written to the disk.
     saved.note(rest, position)
     trials.apply(page, position)
@@ -405,27 +400,10 @@ const receiver =
       changes.push(snapshot.endWhole())
     }
     rules.apply(page, position, snapshot)
-    for (const change of changes) {
-      customers.changed(change)
-      engine.changed(change, notePort(log))
-    }
+    for (const change of changes) engine.changed(change, notePort(log))
     keepHops(hops, snapshot, node)
     exitReports.keep(snapshot.exits)
   }
-
-/** Answers of the shop make customers known. */
-const noting =
-  (customers: KnownCustomers, snapshot: Snapshot, credentials: CredentialLookup): EngineDeps['ask'] =>
-  async (question, source) => {
-    const outcome = await askShop(snapshot, credentials)(question, source)
-    customers.changed(keysOf(snapshot, question))
-    return outcome
-  }
-
-function keysOf(snapshot: Snapshot, question: FindBody) {
-  const { proxy, subuser } = snapshot.knownOf(question)
-  return { proxies: proxy ? [proxy.username] : [], subusers: subuser ? [subuser.id] : [] }
-}
 
 const figuresOf = ({ status }: Engine, { ports }: EngineLimits, failedLookups: number) => ({
   errors: status.turnedAway + status.starved + failedLookups,
@@ -511,22 +489,19 @@ function noteSite(config: Config, source: SiteSource, certificate: Certificate |
 }
 
 /** The site of the TLS port; undefined if the setting is `off`. */
-function siteTermsOf(config: Config, customers: KnownCustomers): SiteTerms | undefined {
-  const source = siteSourceOf(config)
+function siteTermsOf(config: Config, shopUrl: string, passwordKeys: readonly Uint8Array[]): SiteTerms | undefined {
+  const source = siteSourceOf(config, shopUrl)
   const { gatewayChallengeHost: challengeHost } = config
-  return source && { source, challengeHost, table: customers.table, seed: customers.seed }
+  return source && { source, challengeHost, passwordKeys }
 }
 
-function siteSourceOf(config: Config): SiteSource | undefined {
-  const { gatewaySite: site, publicUrl } = config
+function siteSourceOf({ gatewaySite: site }: Config, shopUrl: string): SiteSource | undefined {
   const nonce = crypto.getRandomValues(new Uint8Array(8)).toHex()
   if (site.kind === 'off') return undefined
   if (site.kind === 'files') return site
-  if (site.kind === 'proxy') return { ...site, nonce }
-  // A shop elsewhere may be private: a gateway shows only the public one of its own machine unless it is named.
-  const isBesideShop = config.shopUrl === undefined || config.shopUrl === localShopUrl(config)
-  const origin = isBesideShop ? URL.parse(publicUrl ?? '')?.origin : undefined
-  return site.kind === 'shop' && origin !== undefined ? { kind: 'proxy', origin, nonce } : { kind: 'builtin' }
+  // A shop elsewhere may be private: only the shop of this machine is shown.
+  const socket = /^unix:(.+)$/.exec(shopUrl)?.[1]
+  return site.kind === 'shop' && socket !== undefined ? { kind: 'shop', socket, nonce } : { kind: 'builtin' }
 }
 
 type TlsUsers = {

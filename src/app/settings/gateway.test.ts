@@ -53,14 +53,11 @@ describe('gateway settings of the operator', () => {
     ['shop', { kind: 'shop' }],
     ['off', { kind: 'off' }],
     ['files:/srv/site', { kind: 'files', folder: '/srv/site' }],
-    ['http://127.0.0.1:8080', { kind: 'proxy', origin: 'http://127.0.0.1:8080' }],
-    ['https://shop.example.net/', { kind: 'proxy', origin: 'https://shop.example.net' }],
-    ['[::1]:8080', { kind: 'proxy', origin: 'http://[::1]:8080' }],
   ] as const)('TURNPIKE_GATEWAY_SITE=%s is read', (text, site) => {
     expect(readConfig({ TURNPIKE_GATEWAY_SITE: text }).gatewaySite).toEqual(site)
   })
 
-  test.each(['', 'files:', 'http://127.0.0.1/path', 'http://user:word@127.0.0.1', 'ftp://example.net', 'a b'])(
+  test.each(['', 'files:', 'http://127.0.0.1:8080', 'https://shop.example.net', '[::1]:8080', 'a b'])(
     'TURNPIKE_GATEWAY_SITE="%s" is refused',
     (text) => expect(() => readConfig({ TURNPIKE_GATEWAY_SITE: text })).toThrow(BadSetting),
   )

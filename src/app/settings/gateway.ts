@@ -32,19 +32,14 @@ const readShopUrl = parsed((text) => {
 export type GatewaySite =
   | { readonly kind: 'shop' | 'builtin' | 'off' }
   | { readonly kind: 'files'; readonly folder: string }
-  | { readonly kind: 'proxy'; readonly origin: string }
 
-const siteProblem =
-  'must be shop, builtin, off, files: and a folder, or the address of a web server without a path, like ' +
-  'http://127.0.0.1:8080'
+const siteProblem = 'must be shop, builtin, off, or files: and a folder. Other web servers are not shown since 0.3'
 
 const readSite = parsed((text): GatewaySite | undefined => {
   if (text === 'shop' || text === 'builtin' || text === 'off') return { kind: text }
   if (text.startsWith('files:'))
     return text === 'files:' ? undefined : { kind: 'files', folder: resolve(text.slice(6)) }
-  const url = URL.parse(text.includes('://') ? text : `http://${text}`)
-  const isOrigin = url && ['http:', 'https:'].includes(url.protocol) && url.href === `${url.origin}/`
-  return isOrigin ? { kind: 'proxy', origin: url.origin } : undefined
+  return undefined
 }, siteProblem)
 
 const readChallengeHost: Read<string> = (text, bad) =>

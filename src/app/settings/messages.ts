@@ -72,8 +72,8 @@ export const settingMeanings: Readonly<Record<string, string>> = {
   gatewayUdpPorts: 'UDP ports that clients of SOCKS5 send to; empty: any free port',
   gatewayPackets: 'UDP datagrams per second and customer, both directions together',
   gatewaySite:
-    'what clients without a login get on the TLS port: shop (the site at the public URL, builtin if there is none), ' +
-    'builtin (404), files:/FOLDER, the address of a web server, or off (407, as on the ordinary port)',
+    'what clients without a login get on the TLS port: shop (the shop of this machine, builtin without one), ' +
+    'builtin (404), files:/FOLDER, or off (407, as on the ordinary port)',
   gatewayChallengeHost:
     'server name for which the TLS port asks for a login with 407, for browsers; the certificate must cover it',
   gatewayDrainSeconds: 'seconds that a replaced gateway process keeps serving its open connections',

@@ -18,7 +18,7 @@ import { vpnOperations } from '../../api/customer/vpn/routes.ts'
 import { createHttp, mount } from '../../api/http.ts'
 import { createNodeHttp } from '../../api/node/http.ts'
 import { createNodeState } from '../../api/node/state.ts'
-import { requestNotes, type Server, serve, serveSocket, type ToNodes } from '../../api/serve.ts'
+import { requestNotes, type Server, serve, serveSocket } from '../../api/serve.ts'
 import { soldIn } from '../../api/sold.ts'
 import { machineCommand } from '../../cli/command.ts'
 import type { Address } from '../../core/address.ts'
@@ -127,7 +127,7 @@ export async function openShop(config: Config, log: Log, given: Runtime = realRu
   addShopGauges(metrics, services, api.pending)
   if (api.entrance) addFrontMetrics(metrics, 'shop', api.entrance)
   site = config.publicUrl ?? api.url
-  const local = await openLocalSocket(config, api.toNodes, log)
+  const local = await openLocalSocket(config, api, log)
   const backups = scheduleBackups(config, runtime.clock, log)
   addBackupMetrics(metrics, config, backups.list)
   const all = [
@@ -194,7 +194,11 @@ export async function openShop(config: Config, log: Log, given: Runtime = realRu
 const maxPathBytes = 103
 
 /** Opens the socket for nodes of this machine, if there are any. A running shop of this folder keeps it. */
-async function openLocalSocket(config: Config, toNodes: ToNodes, log: Log): Promise<Server | undefined> {
+async function openLocalSocket(
+  config: Config,
+  handlers: Parameters<typeof serveSocket>[1],
+  log: Log,
+): Promise<Server | undefined> {
   const folder = joinFolder(config.folder)
   if (config.localNodes.length === 0 && !existsSync(folder)) return undefined
   const path = shopSocket(config.folder)
@@ -210,7 +214,7 @@ async function openLocalSocket(config: Config, toNodes: ToNodes, log: Log): Prom
     return undefined
   }
   rmSync(path, { force: true })
-  return serveSocket(path, toNodes)
+  return serveSocket(path, handlers)
 }
 
 /** Kinds of nodes on this machine that join by themselves. */
@@ -359,6 +363,7 @@ function openApi(
     url,
     entrance,
     toNodes,
+    toCustomers,
     pending: server.pending,
     /** Reports not ready first, so that a load balancer can send requests elsewhere. */
     async drain(): Promise<void> {

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'bun:test'
 import { sha256, someProxy, someSubuser } from '../../../../test/harness/desired.ts'
-import { hmacSha256 } from '../../../adapters/crypto.ts'
 import type { NodeProxy, NodeSubuser } from '../../../node-protocol/state.ts'
 import { Snapshot } from '../../agent/snapshot.ts'
 import {
@@ -9,9 +8,7 @@ import {
   accessRefusal,
   admitByPassword,
   admitBySource,
-  createCustomerCheck,
   hasExpired,
-  KnownCustomers,
   type Proven,
   poolOf,
 } from './admission.ts'
@@ -294,28 +291,6 @@ describe('hasExpired', () => {
   })
 })
 
-test.each([
-  ['no credentials', []],
-  ['a wrong password', [`Basic ${btoa('anna:wrong')}`]],
-  ['a malformed login', ['Basic anna']],
-  ['two values', ['Basic a', 'Basic b']],
-])('the check for the site does the same work for %s', (_, values) => {
-  let digests = 0
-  const customers = new KnownCustomers(new Snapshot(), 1n)
-  customers.useKeys([new Uint8Array(32)])
-  const { table } = customers
-  const countingSha256 = (text: string) => {
-    digests += 1
-    return sha256(text)
-  }
-  const countingHmac = (key: Uint8Array, text: string) => {
-    digests += 1
-    return hmacSha256(key, text)
-  }
-  const isCustomer = createCustomerCheck({ table: () => table, seed: 1n, sha256: countingSha256, hmac: countingHmac })
-  expect([isCustomer(values), digests]).toEqual([false, 2])
-})
-
 test('admitByPassword names a wrong part of a login with the right password, and no part with a wrong one', () => {
   const snapshot = snapshotOf({ subusers: [someSubuser({ login: 'alice' })] })
   const wrong = {
@@ -337,31 +312,4 @@ test('admitByPassword names a wrong part of a login with the right password, and
     }
   }
   expect(byPassword(snapshot, 'alice country-de')).toEqual({ refusal: 'bad_credentials' })
-})
-
-test('a client with a wrong part in its login and the right password is a customer at the TLS port', () => {
-  const snapshot = new Snapshot()
-  const customers = new KnownCustomers(snapshot, 7n)
-  customers.changed(snapshot.apply({ proxies: [], subusers: [someSubuser({ login: 'alice' })], exits: [] }))
-  const isCustomer = createCustomerCheck({ table: () => customers.table, seed: 7n, sha256, hmac: hmacSha256 })
-  const ask = (login: string): boolean => isCustomer([`Basic ${btoa(login)}`])
-  const right = ['alice:secret', 'alice-planet-mars:secret', 'Alice-country:secret']
-  expect([...right, 'alice-planet-mars:wrong', 'boris-planet-mars:secret', '-:secret'].map(ask)).toEqual([
-    ...right.map(() => true),
-    false,
-    false,
-    false,
-  ])
-})
-
-test('KnownCustomers recognises the right password of the 20,000 proxies that ended last, and of no earlier one', () => {
-  const snapshot = new Snapshot()
-  const customers = new KnownCustomers(snapshot, 7n)
-  const isCustomer = createCustomerCheck({ table: () => customers.table, seed: 7n, sha256, hmac: hmacSha256 })
-  const proxies = Array.from({ length: 20_001 }, (_, index) => someProxy({ id: index + 1, username: `tp${index}` }))
-  const ended = proxies.map((proxy) => ({ ...proxy, state: 'gone' as const }))
-  for (const page of [proxies, ended])
-    customers.changed(snapshot.apply({ proxies: [...page], subusers: [], exits: [] }))
-  const ask = (login: string): boolean => isCustomer([`Basic ${btoa(login)}`])
-  expect(['tp0:secret', 'tp1:secret', 'tp20000:secret', 'tp1:wrong'].map(ask)).toEqual([false, true, true, false])
 })

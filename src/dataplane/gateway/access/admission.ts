@@ -1,12 +1,12 @@
 import { contains, readAddress, readPrefix } from '../../../core/address.ts'
+import type { Sha256 } from '../../../core/chain.ts'
 import { type ProxyLogin, parseProxyLogin, readProxyLogin } from '../../../core/login.ts'
 import { type MaybePromise, whenReady } from '../../../core/maybe-promise.ts'
-import { type Hmac, hasPasswordMac, maxPasswordKeys, toLookupName } from '../../../core/password-mac.ts'
+import { toLookupName } from '../../../core/password-mac.ts'
 import type { After, Clock } from '../../../core/time.ts'
 import type { FindBody, NodeGateway, NodeProxy, NodeSubuser } from '../../../node-protocol/state.ts'
-import type { Changed, Snapshot } from '../../agent/snapshot.ts'
+import type { Snapshot } from '../../agent/snapshot.ts'
 import type { Credentials } from '../ways-in/http1/basic-auth.ts'
-import { readAuthorization } from '../ways-in/http1/request.ts'
 import type { RefusalCode } from '../ways-in/refusals.ts'
 import { type Asker, type Protocol, protocolOf } from '../ways-in/request.ts'
 
@@ -39,8 +39,6 @@ const toOwner = ({ owner }: NodeProxy | NodeSubuser): string => `owner ${owner}`
 
 export const proxyKey = (username: string): string => `proxy ${username}`
 export const subuserKey = (id: string): string => `subuser ${id}`
-
-type Sha256 = (text: string) => Uint8Array
 
 /** Verified credentials and what they opened. */
 export type Proven = WeakMap<Credentials, Access>
@@ -184,10 +182,11 @@ function isAmong(listed: readonly string[], source: string): boolean {
   })
 }
 
-const noDigest = '0'.repeat(64)
+/** Of no password. */
+export const noDigest = '0'.repeat(64)
 
 /** Constant-time comparison. */
-function matches(digest: Uint8Array, expected: string): boolean {
+export function matches(digest: Uint8Array, expected: string): boolean {
   const given = Buffer.from(digest).toString('hex')
   let difference = given.length ^ expected.length
   for (let index = 0; index < expected.length; index += 1) {
@@ -305,176 +304,6 @@ export class Admission {
 function toQuestion({ claim, source }: Asker): FindBody | undefined {
   if (claim.kind === 'password') return { username: toLookupName(claim.credentials.username) }
   return claim.kind === 'port' ? { source, port: claim.port } : undefined
-}
-
-/** Ended proxies whose credentials are still recognised. */
-const maxEnded = 20_000
-/** A slot of a table that was used. */
-const removed = 1n
-const minSlots = 1024
-const keyBytes = 32
-/** Slots before the first fingerprint: the number of password keys, and the keys. */
-const headSlots = 1 + (maxPasswordKeys * keyBytes) / 8
-
-/** The password keys at the beginning of a table. */
-function readKeys(table: SharedArrayBuffer): readonly Uint8Array[] {
-  const count = Number(new BigUint64Array(table, 0, 1)[0])
-  const bytes = new Uint8Array(table).slice(8, headSlots * 8)
-  return Array.from({ length: count }, (_, index) => bytes.subarray(index * keyBytes, (index + 1) * keyBytes))
-}
-
-const viewSlots = (table: SharedArrayBuffer): BigUint64Array => new BigUint64Array(table, headSlots * 8)
-
-function makeTable(slots: number, keys: readonly Uint8Array[]): SharedArrayBuffer {
-  const table = new SharedArrayBuffer((headSlots + slots) * 8)
-  new BigUint64Array(table, 0, 1)[0] = BigInt(keys.length)
-  for (const [index, key] of keys.entries()) new Uint8Array(table).set(key, 8 + index * keyBytes)
-  return table
-}
-
-const toProxyText = (username: string, digest: string): string => `proxy ${username} ${digest}`
-const toSubuserText = (login: string, digest: string): string => `subuser ${login} ${digest}`
-const toGatewayText = (id: string): string => `gateway ${id}`
-
-/** The position of a fingerprint in a hash table with linear probing, or of the empty slot where its search ends. */
-function findSlot(slots: BigUint64Array, fingerprint: bigint): number {
-  const first = Number(fingerprint % BigInt(slots.length))
-  for (let step = 0; step < slots.length; step += 1) {
-    const at = (first + step) % slots.length
-    const value = Atomics.load(slots, at)
-    if (value === fingerprint || value === 0n) return at
-  }
-  return -1
-}
-
-/**
- * Fingerprints of all credentials and the password keys in shared memory, so that threads without the snapshot
- * recognise customers. A wrong hit does no harm: the engine authenticates each client itself.
- */
-export class KnownCustomers {
-  /** By key of the snapshot. */
-  private readonly fingerprints = new Map<string, bigint>()
-  /** Keys of ended proxies, the earliest first. The engine asks the shop about them, and refuses them as expired. */
-  private readonly ended = new Set<string>()
-  private keys: readonly Uint8Array[] = []
-  private slots = viewSlots(makeTable(minSlots, this.keys))
-  /** Slots in use or used before. */
-  private used = 0
-
-  /** The table has moved. */
-  onMoved: (table: SharedArrayBuffer) => void = () => {}
-
-  constructor(
-    private readonly snapshot: Snapshot,
-    /** Of the fingerprints; random. */
-    readonly seed: bigint,
-  ) {}
-
-  get table(): SharedArrayBuffer {
-    return this.slots.buffer as SharedArrayBuffer
-  }
-
-  /** The keys of the MACs in passwords, newest first. */
-  useKeys(keys: readonly Uint8Array[]): void {
-    const toText = (all: readonly Uint8Array[]): string => all.map((key) => key.toHex()).join()
-    if (toText(keys) === toText(this.keys)) return
-    this.keys = keys
-    this.rebuild()
-  }
-
-  changed({ proxies, subusers, gateways = [] }: Pick<Changed, 'proxies' | 'subusers' | 'gateways'>): void {
-    for (const username of proxies) this.setProxy(`proxy ${username}`, username)
-    for (const id of subusers) {
-      const subuser = this.snapshot.subusers.get(id)
-      this.set(`subuser ${id}`, subuser && toSubuserText(subuser.login, subuser.digest))
-    }
-    for (const id of gateways) this.set(`gateway ${id}`, this.snapshot.gateways.has(id) ? toGatewayText(id) : undefined)
-  }
-
-  private setProxy(key: string, username: string): void {
-    const proxy = this.snapshot.proxies.get(username)
-    this.ended.delete(key)
-    if (proxy) this.set(key, toProxyText(username, proxy.digest))
-    if (!this.fingerprints.has(key) || (proxy && proxy.state !== 'gone')) return
-    this.ended.add(key)
-    const [first] = this.ended
-    if (first === undefined || this.ended.size <= maxEnded) return
-    this.ended.delete(first)
-    this.set(first, undefined)
-  }
-
-  private set(key: string, text: string | undefined): void {
-    const before = this.fingerprints.get(key)
-    const now = text === undefined ? undefined : toFingerprint(text, this.seed)
-    if (before === now) return
-    if (before !== undefined) this.remove(key, before)
-    if (now === undefined) return
-    this.fingerprints.set(key, now)
-    if ((this.used + 1) * 2 > this.slots.length) this.rebuild()
-    else this.add(now)
-  }
-
-  private remove(key: string, fingerprint: bigint): void {
-    this.fingerprints.delete(key)
-    const at = findSlot(this.slots, fingerprint)
-    if (this.slots[at] === fingerprint) Atomics.store(this.slots, at, removed)
-  }
-
-  private add(fingerprint: bigint): void {
-    const at = findSlot(this.slots, fingerprint)
-    if (this.slots[at] === fingerprint) return
-    this.used += 1
-    Atomics.store(this.slots, at, fingerprint)
-  }
-
-  private rebuild(): void {
-    this.slots = viewSlots(makeTable(Math.max(minSlots, this.fingerprints.size * 4), this.keys))
-    this.used = 0
-    for (const each of this.fingerprints.values()) this.add(each)
-    this.onMoved(this.table)
-  }
-}
-
-/** 0 is an empty slot, and 1 a removed one. */
-function toFingerprint(text: string, seed: bigint): bigint {
-  const hash = Bun.hash.wyhash(text, seed)
-  return hash <= removed ? hash + 2n : hash
-}
-
-/** Checked in place of missing credentials. */
-const decoy = { username: 'nobody', password: 'nothing' }
-
-/**
- * Whether the values of Proxy-Authorization are a customer's or another gateway's, at once. Of unknown credentials,
- * only those with a MAC of the shop are a customer's: the engine asks the shop about them, so a purchase works at once.
- * About others the shop is never asked: the wait would tell a prober that credentials are checked. All values take the
- * same work.
- */
-export function createCustomerCheck(deps: {
-  readonly table: () => SharedArrayBuffer
-  readonly seed: bigint
-  readonly sha256: Sha256
-  readonly hmac: Hmac
-}) {
-  const open = (table: SharedArrayBuffer) => ({ table, slots: viewSlots(table), keys: readKeys(table) })
-  let known = open(deps.table())
-  const isKnown = (text: string): boolean => {
-    const fingerprint = toFingerprint(text, deps.seed)
-    return known.slots[findSlot(known.slots, fingerprint)] === fingerprint
-  }
-  return (values: readonly string[]): boolean => {
-    if (known.table !== deps.table()) known = open(deps.table())
-    const authorization = readAuthorization(values)
-    const { credentials, ticket } = 'type' in authorization ? {} : authorization
-    if (ticket !== undefined) return isKnown(toGatewayText(/^from=([0-9a-z_]{1,40});/.exec(ticket)?.[1] ?? ''))
-    const { username, password } = credentials ?? decoy
-    const digest = Buffer.from(deps.sha256(password)).toString('hex')
-    // The login without its parts: the engine names a wrong part to a customer.
-    const subuserText = toSubuserText(toLookupName(username), digest)
-    const [isProxy, isSubuser] = [toProxyText(username, digest), subuserText].map(isKnown)
-    const isOfShop = hasPasswordMac(deps.hmac, known.keys, username, password)
-    return credentials !== undefined && (isProxy || isSubuser || isOfShop)
-  }
 }
 
 /** Traffic may have changed too, so the pool is checked before the shop is asked. */

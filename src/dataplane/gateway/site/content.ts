@@ -36,9 +36,9 @@ export type SiteContent = (request: SiteRequest, signal: AbortSignal) => MaybePr
 
 /** A longer file does not exist. */
 const maxFileBytes = 256 * 1024 * 1024
-/** Bytes of one answer of a server, which is read whole before the client gets any of it. */
+/** Bytes of one answer of the shop, which is read whole before the client gets any of it. */
 const maxAnswerBytes = 4 * 1024 * 1024
-/** Requests to the site's own server at the same time: in all, and of one IPv4 address or IPv6 /64. */
+/** Requests to the shop at the same time: in all, and of one IPv4 address or IPv6 /64. */
 const maxRunning = 128
 const maxRunningOfPrefix = 32
 const nothing = new Uint8Array(0)
@@ -65,12 +65,12 @@ const emptyAnswer = (status: number, ...fields: Field[]): SiteAnswer => ({ statu
 export type SiteSource =
   | { readonly kind: 'builtin' }
   | { readonly kind: 'files'; readonly folder: string }
-  /** `nonce` is the name of this process in Via. */
-  | { readonly kind: 'proxy'; readonly origin: string; readonly nonce: string }
+  /** The shop, over its socket on this machine. `nonce` is the name of this process in Via. */
+  | { readonly kind: 'shop'; readonly socket: string; readonly nonce: string }
 
 export function toContent(source: SiteSource): SiteContent {
   if (source.kind === 'files') return filesContent(source.folder)
-  return source.kind === 'proxy' ? proxyContent(source.origin, source.nonce) : builtinContent
+  return source.kind === 'shop' ? shopContent(source.socket, source.nonce) : builtinContent
 }
 
 // --- files ---
@@ -165,7 +165,7 @@ function isUnchanged(fields: readonly Field[], etag: string, changedAt: number):
   return Number.isFinite(since) && Math.floor(changedAt / 1000) * 1000 <= since
 }
 
-// --- reverse proxy ---
+// --- the shop ---
 
 const forwardedMethods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
 /** The request has its own. */
@@ -185,19 +185,19 @@ const droppedFields = new Set([
 ])
 
 /**
- * Reverse proxy to one origin. The client chooses the path, never the address: Host is the origin's. A request that
- * comes back to this process is refused.
+ * The shop over its socket, which is never left. `x-forwarded-for` tells the shop that a visitor asks, not a node. A
+ * request that comes back to this process is refused.
  */
-function proxyContent(origin: string, nonce: string): SiteContent {
+function shopContent(socket: string, nonce: string): SiteContent {
   const pseudonym = `turnpike-${nonce}`
   const running = new Map<string, number>()
   let all = 0
 
   return async (request, signal) => {
-    const { method, path, fields, source } = request
-    const url = URL.parse(`${origin}${path}`)
+    const { method, path, host, fields, source } = request
+    const url = path.startsWith('/') ? URL.parse(`http://${host || 'localhost'}${path}`) : null
     if (!forwardedMethods.has(method)) return plainAnswer(405, undefined, ['allow', [...forwardedMethods].join(', ')])
-    if (!path.startsWith('/') || url?.origin !== origin) return plainAnswer(400)
+    if (url === null || !isHostAlone(url, host || 'localhost')) return plainAnswer(400)
     if (fields.some(([name, value]) => name === 'via' && value.includes(pseudonym))) return plainAnswer(502)
     const { clientPrefix } = prefixesOf(source)
     const own = running.get(clientPrefix) ?? 0
@@ -212,7 +212,7 @@ function proxyContent(origin: string, nonce: string): SiteContent {
     }
     try {
       const headers = toForwarded(request, pseudonym)
-      return await toAnswer(await fetchOnce(url, request, headers, signal), origin, method === 'HEAD')
+      return await toAnswer(await fetchOnce(url, socket, request, headers, signal), method === 'HEAD')
     } catch {
       return plainAnswer(502)
     } finally {
@@ -220,6 +220,9 @@ function proxyContent(origin: string, nonce: string): SiteContent {
     }
   }
 }
+
+/** Whether the host of a request is a host, with or without a port, and nothing more. */
+const isHostAlone = (url: URL, host: string): boolean => [url.host, `${url.hostname}:80`].includes(host.toLowerCase())
 
 function toForwarded({ fields, host, source }: SiteRequest, pseudonym: string): Headers {
   const headers = new Headers()
@@ -238,9 +241,10 @@ function toForwarded({ fields, host, source }: SiteRequest, pseudonym: string): 
 }
 
 /** The server may have closed an idle connection, so a request without effect is repeated once. */
-async function fetchOnce(url: URL, { method, body }: SiteRequest, headers: Headers, signal: AbortSignal) {
+async function fetchOnce(url: URL, unix: string, { method, body }: SiteRequest, headers: Headers, signal: AbortSignal) {
   const send = (): Promise<Response> =>
     fetch(url, {
+      unix,
       method,
       headers,
       redirect: 'manual',
@@ -257,12 +261,10 @@ async function fetchOnce(url: URL, { method, body }: SiteRequest, headers: Heade
 }
 
 /** The whole answer: a client that does not read it holds nothing of the server. */
-async function toAnswer(response: Response, origin: string, isHead: boolean): Promise<SiteAnswer> {
+async function toAnswer(response: Response, isHead: boolean): Promise<SiteAnswer> {
   const fields: Field[] = []
   for (const [name, value] of response.headers) {
-    if (name === 'location' && (value === origin || value.startsWith(`${origin}/`)))
-      fields.push([name, value.slice(origin.length) || '/'])
-    else if (!droppedFields.has(name) && !name.startsWith('proxy-')) fields.push([name, value])
+    if (!droppedFields.has(name) && !name.startsWith('proxy-')) fields.push([name, value])
   }
   for (const cookie of response.headers.getSetCookie()) fields.push(['set-cookie', cookie])
   const status = response.status === 407 ? 502 : response.status

@@ -1,8 +1,9 @@
 import { type MaybePromise, whenReady } from '../../../core/maybe-promise.ts'
 import type { After } from '../../../core/time.ts'
+import type { Snapshot } from '../../agent/snapshot.ts'
 import { prefixesOf, Seats } from '../../tls/seats.ts'
 import type { TlsSocket } from '../../tls/tls-socket.ts'
-import { createCustomerCheck } from '../access/admission.ts'
+import { createCustomerCheck } from '../access/customer-check.ts'
 import type { Sockets, TlsClient } from '../engines/shared/sockets.ts'
 import { isHop, isToken } from '../ways-in/http1/head.ts'
 import type { Field } from '../ways-in/http2/hpack.ts'
@@ -56,9 +57,8 @@ export type SiteServerDeps = {
 export type SiteTerms = {
   readonly source: SiteSource
   readonly challengeHost: string | undefined
-  /** Of the known customers. */
-  readonly table: SharedArrayBuffer
-  readonly seed: bigint
+  /** Of the MACs in passwords, newest first. */
+  readonly passwordKeys: readonly Uint8Array[]
 }
 
 /** Opens the site on this thread. */
@@ -66,17 +66,16 @@ export function openSite(
   terms: SiteTerms,
   deps: Pick<SiteServerDeps, 'sockets' | 'after' | 'onFault' | 'threads'> & {
     readonly take: (client: TlsClient) => void
+    readonly snapshot: Snapshot
     /** Replaces the content of the source, for a thread without an event loop. */
     readonly content?: SiteContent
   },
 ) {
-  let { table } = terms
-  const sha256 = (text: string) => Bun.SHA256.hash(text) as Uint8Array
-  const { seed, challengeHost } = terms
+  let { passwordKeys } = terms
   const isCustomer = createCustomerCheck({
-    table: () => table,
-    seed,
-    sha256,
+    snapshot: deps.snapshot,
+    passwordKeys: () => passwordKeys,
+    sha256: (text) => Bun.SHA256.hash(text) as Uint8Array,
     hmac: (key, text) => new Bun.CryptoHasher('sha256', key).update(text).digest(),
   })
   const site = new SiteServer({
@@ -84,12 +83,12 @@ export function openSite(
     handOver: deps.take,
     content: deps.content ?? toContent(terms.source),
     isCustomer,
-    challengeHost,
+    challengeHost: terms.challengeHost,
   })
   return {
     site,
-    moveTable: (moved: SharedArrayBuffer): void => {
-      table = moved
+    setPasswordKeys: (keys: readonly Uint8Array[]): void => {
+      passwordKeys = keys
     },
   }
 }

@@ -155,6 +155,7 @@ export class ReactorLoop {
     return new TlsClients({
       ...movement,
       reactor: this.reactor,
+      snapshot: this.snapshot,
       take: (client) => takeTlsClient(client, this.core, this.around),
       post: (messages) => this.post({ type: 'tls', messages }),
       onFault: this.onFault,

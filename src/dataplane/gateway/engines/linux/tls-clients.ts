@@ -1,4 +1,5 @@
 import type { After } from '../../../../core/time.ts'
+import type { Snapshot } from '../../../agent/snapshot.ts'
 import type { Certificate } from '../../../tls/certificate.ts'
 import { TlsBuffers } from '../../../tls/openssl/buffers.ts'
 import { TlsConnection, type TlsThread } from '../../../tls/openssl/connection.ts'
@@ -31,8 +32,7 @@ export type ToTlsClients =
   | { readonly type: 'close'; readonly id: number }
   /** Closes a connection without an admitted request. */
   | { readonly type: 'make-room' }
-  /** The table of known customers has moved. */
-  | { readonly type: 'table'; readonly table: SharedArrayBuffer }
+  | { readonly type: 'password-keys'; readonly keys: readonly Uint8Array[] }
   | { readonly type: 'drain' }
   | FromSite
 
@@ -73,6 +73,7 @@ export class TlsClients {
   constructor(
     private readonly deps: {
       readonly reactor: Reactor
+      readonly snapshot: Snapshot
       readonly sockets: Sockets
       readonly after: After
       /** Gives a client to the engine. */
@@ -92,7 +93,7 @@ export class TlsClients {
     else if (message.type === 'ticket-keys') this.openThread().callbacks.setTicketKeys(message.keys)
     else if (message.type === 'open') this.open(message.terms)
     else if (message.type === 'make-room') this.makeRoom()
-    else if (message.type === 'table') this.opened?.moveTable(message.table)
+    else if (message.type === 'password-keys') this.opened?.setPasswordKeys(message.keys)
     else if (message.type === 'drain') {
       this.http2.drain()
       this.opened?.site.drain()
@@ -117,14 +118,14 @@ export class TlsClients {
   }
 
   private open({ counts, site, reactors: threads }: TlsTerms): void {
-    const { take, sockets, after, onFault } = this.deps
+    const { take, snapshot, sockets, after, onFault } = this.deps
     this.openThread()
     this.counts = new Int32Array(counts)
     this.questions = new SiteQuestions(this.post)
     const { content } = this.questions
-    // Another server needs an event loop, which this thread does not have.
-    const isElsewhere = site?.source.kind === 'proxy'
-    const deps = { take, sockets, after, onFault, threads, ...(isElsewhere && { content }) }
+    // Requests to the shop need an event loop, which this thread does not have.
+    const isElsewhere = site?.source.kind === 'shop'
+    const deps = { take, snapshot, sockets, after, onFault, threads, ...(isElsewhere && { content }) }
     this.opened = site && openSite(site, deps)
     this.publish()
   }

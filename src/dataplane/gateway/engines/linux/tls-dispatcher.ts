@@ -38,7 +38,7 @@ export class TlsDispatcher implements TlsThreads {
     const { kernel, threads, site, ticketKeys } = deps
     this.terms = { site, ticketKeys, isDraining: false, reactors: threads.length }
     // One for all reactors: it limits the requests that run at the same time.
-    const content = site?.source.kind === 'proxy' ? toContent(site.source) : undefined
+    const content = site?.source.kind === 'shop' ? toContent(site.source) : undefined
     this.reactors = threads.map((thread) => new ReactorTls(thread, kernel, content, () => this.terms))
   }
 
@@ -111,11 +111,11 @@ export class TlsDispatcher implements TlsThreads {
     return true
   }
 
-  moveTable(table: SharedArrayBuffer): void {
+  setPasswordKeys(keys: readonly Uint8Array[]): void {
     const { site } = this.terms
     if (!site) return
-    this.terms = { ...this.terms, site: { ...site, table } }
-    this.postAll({ type: 'table', table })
+    this.terms = { ...this.terms, site: { ...site, passwordKeys: keys } }
+    this.postAll({ type: 'password-keys', keys })
   }
 
   setTicketKeys(keys: readonly TicketKey[]): void {

@@ -1,0 +1,43 @@
+import { expect, test } from 'bun:test'
+import { sha256, someSubuser } from '../../../../test/harness/desired.ts'
+import { hmacSha256 } from '../../../adapters/crypto.ts'
+import { Snapshot } from '../../agent/snapshot.ts'
+import { createCustomerCheck } from './customer-check.ts'
+
+test.each([
+  ['no credentials', []],
+  ['a wrong password', [`Basic ${btoa('anna:wrong')}`]],
+  ['a malformed login', ['Basic anna']],
+  ['two values', ['Basic a', 'Basic b']],
+])('the check for the site does the same work for %s', (_, values) => {
+  let digests = 0
+  const countingSha256 = (text: string) => {
+    digests += 1
+    return sha256(text)
+  }
+  const countingHmac = (key: Uint8Array, text: string) => {
+    digests += 1
+    return hmacSha256(key, text)
+  }
+  const isCustomer = createCustomerCheck({
+    snapshot: new Snapshot(),
+    passwordKeys: () => [new Uint8Array(32)],
+    sha256: countingSha256,
+    hmac: countingHmac,
+  })
+  expect([isCustomer(values), digests]).toEqual([false, 2])
+})
+
+test('a client with a wrong part in its login and the right password is a customer at the TLS port', () => {
+  const snapshot = new Snapshot()
+  snapshot.apply({ proxies: [], subusers: [someSubuser({ login: 'alice' })], exits: [] })
+  const isCustomer = createCustomerCheck({ snapshot, passwordKeys: () => [], sha256, hmac: hmacSha256 })
+  const ask = (login: string): boolean => isCustomer([`Basic ${btoa(login)}`])
+  const right = ['alice:secret', 'alice-planet-mars:secret', 'Alice-country:secret']
+  expect([...right, 'alice-planet-mars:wrong', 'boris-planet-mars:secret', '-:secret'].map(ask)).toEqual([
+    ...right.map(() => true),
+    false,
+    false,
+    false,
+  ])
+})

@@ -1,0 +1,37 @@
+import type { Sha256 } from '../../../core/chain.ts'
+import { type Hmac, hasPasswordMac, toLookupName } from '../../../core/password-mac.ts'
+import type { Snapshot } from '../../agent/snapshot.ts'
+import { readAuthorization } from '../ways-in/http1/request.ts'
+import { matches, noDigest } from './admission.ts'
+
+/** Checked in place of missing credentials. */
+const decoy = { username: 'nobody', password: 'nothing' }
+
+/**
+ * Whether the values of Proxy-Authorization are a customer's or another gateway's, at once. Of unknown credentials,
+ * only those with a MAC of the shop are a customer's: the engine asks the shop about them, so a purchase works at once.
+ * About others the shop is never asked: the wait would tell a prober that credentials are checked. All values take the
+ * same work. The engine authenticates each client again.
+ */
+export function createCustomerCheck(deps: {
+  readonly snapshot: Snapshot
+  /** Of the MACs in passwords, newest first. */
+  readonly passwordKeys: () => readonly Uint8Array[]
+  readonly sha256: Sha256
+  readonly hmac: Hmac
+}) {
+  const { snapshot, sha256, hmac } = deps
+  return (values: readonly string[]): boolean => {
+    const authorization = readAuthorization(values)
+    const { credentials, ticket } = 'type' in authorization ? {} : authorization
+    if (ticket !== undefined) return snapshot.gateways.has(/^from=([0-9a-z_]{1,40});/.exec(ticket)?.[1] ?? '')
+    const { username, password } = credentials ?? decoy
+    const digest = sha256(password)
+    const proxy = snapshot.proxies.get(username)
+    // The login without its parts: the engine names a wrong part to a customer.
+    const subuser = snapshot.findLogin(toLookupName(username))
+    const [isProxy, isSubuser] = [proxy, subuser].map((known) => matches(digest, known?.digest ?? noDigest))
+    const isOfShop = hasPasswordMac(hmac, deps.passwordKeys(), username, password)
+    return credentials !== undefined && (isProxy === true || isSubuser === true || isOfShop)
+  }
+}
