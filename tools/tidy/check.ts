@@ -1,5 +1,6 @@
 import { checkAmbient } from './ambient.ts'
 import { checkColumns } from './columns.ts'
+import { checkCycles } from './cycles.ts'
 import { checkFunctions } from './functions.ts'
 import { checkHonesty } from './honesty.ts'
 import { checkImports } from './imports.ts'
@@ -16,6 +17,7 @@ import { checkWaiting } from './waiting.ts'
 
 const checks = [
   checkImports,
+  checkCycles,
   checkAmbient,
   checkSql,
   checkNames,

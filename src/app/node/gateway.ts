@@ -17,7 +17,6 @@ import { type PagePosition, readSavedState, SavedState } from '../../dataplane/a
 import { AddressTrials, type TryAddress } from '../../dataplane/agent/trials.ts'
 import type { VanishedItems } from '../../dataplane/agent/vanished.ts'
 import { ExitReports } from '../../dataplane/gateway/access/exit-health.ts'
-import type { TlsDispatcher } from '../../dataplane/gateway/engines/linux/tls-dispatcher.ts'
 import { createAccepter } from '../../dataplane/gateway/engines/portable/accepter.ts'
 import { after } from '../../dataplane/gateway/engines/portable/dialler.ts'
 import type { Engine, EngineDeps, EngineLimits } from '../../dataplane/gateway/engines/shared/engine.ts'
@@ -29,6 +28,7 @@ import {
   type TlsClient,
   toTlsClient,
 } from '../../dataplane/gateway/engines/shared/sockets.ts'
+import type { TlsReactors } from '../../dataplane/gateway/engines/shared/tls-reactors.ts'
 import { createTryAddress, createTryListener } from '../../dataplane/gateway/engines/shared/try-address.ts'
 import { countDrainingTunnels, HandoverOffer, type Predecessor } from '../../dataplane/gateway/handover/handover.ts'
 import type { SiteSource } from '../../dataplane/gateway/site/content.ts'
@@ -508,7 +508,7 @@ type TlsUsers = {
   readonly engine: Engine
   readonly sockets: Sockets
   readonly http2: Http2Clients
-  readonly dispatcher: TlsDispatcher | undefined
+  readonly dispatcher: TlsReactors | undefined
   readonly site: SiteServer | undefined
 }
 

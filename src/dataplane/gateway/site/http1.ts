@@ -13,7 +13,7 @@ import type { Field } from '../ways-in/http2/hpack.ts'
 import { AnswerWriter, bodyMs, createDeadline, type Deadline, maxBodyBytes, RequestBody, stallMs } from './answer.ts'
 import { plainAnswer, type SiteAnswer, type SiteRequest } from './content.ts'
 import type { FairBudget } from './fair-budget.ts'
-import type { SiteServer } from './server.ts'
+import type { VisitedSite } from './visited-site.ts'
 
 /** Time limits for a request's head, and between two requests. */
 const requestMs = 10_000
@@ -101,7 +101,7 @@ export class SiteVisitor implements TlsOwner {
 
   constructor(
     private readonly tls: TlsSocket,
-    private readonly site: SiteServer,
+    private readonly site: VisitedSite,
   ) {
     noteHandshake(tls, site.deps.sockets)
     tls.setNoDelay(true)

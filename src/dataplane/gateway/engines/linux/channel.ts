@@ -1,6 +1,7 @@
 import { formatAddress } from '../../../../core/address.ts'
 import { type DeliveryWatch, nothingShown } from '../../metering/tunnel-meter.ts'
-import type { Side, SideSocket } from '../shared/side.ts'
+import type { Side } from '../shared/side.ts'
+import type { SideSocket } from '../shared/side-socket.ts'
 import { readBytes } from './kernel.ts'
 import { EAGAIN, EPOLLERR, EPOLLHUP, EPOLLIN, EPOLLOUT, EPOLLPRI, EPOLLRDHUP } from './numbers.ts'
 import type { Pollable, Reactor, TurnTaker } from './reactor.ts'

@@ -1,9 +1,10 @@
 import type { Certificate } from '../../../tls/certificate.ts'
-import type { ConnectionWatcher, TlsListener, TlsThreads } from '../../../tls/front.ts'
+import type { ConnectionWatcher, TlsListener } from '../../../tls/front.ts'
 import type { TicketKey } from '../../../tls/openssl/ticket-keys.ts'
 import { toContent } from '../../site/content.ts'
 import type { SiteTerms } from '../../site/server.ts'
 import { createAccepter } from '../portable/accepter.ts'
+import type { TlsReactors } from '../shared/tls-reactors.ts'
 import type { Kernel } from './kernel.ts'
 import { openListener } from './ports.ts'
 import { ReactorTls, type ReactorTlsTerms } from './reactor-tls.ts'
@@ -29,7 +30,7 @@ export type TlsDispatcherDeps = {
 }
 
 /** Gives clients over TLS to the reactors, which do TLS. Limits are kept by the front, on this thread. */
-export class TlsDispatcher implements TlsThreads {
+export class TlsDispatcher implements TlsReactors {
   private readonly reactors: readonly ReactorTls[]
   private lastId = 0
   private terms: ReactorTlsTerms
@@ -59,7 +60,6 @@ export class TlsDispatcher implements TlsThreads {
     return unbegun > lateAt ? 'late' : unbegun > busyAt ? 'busy' : 'usual'
   }
 
-  /** Open HTTP/2 connections. */
   get open(): number {
     return this.reactors.reduce((sum, reactor) => sum + reactor.open, 0)
   }
@@ -68,7 +68,6 @@ export class TlsDispatcher implements TlsThreads {
     return this.reactors.reduce((sum, reactor) => sum + reactor.requests, 0)
   }
 
-  /** Opens the port, or takes that of the previous process. */
   listen(at: { hostname: string; port: number; inherited: number | undefined }, onAccepted: OnAccepted): TlsListener {
     const { kernel, maxConnections } = this.deps
     const descriptor = at.inherited ?? openListener(kernel, at.hostname, at.port)

@@ -2,17 +2,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { prefixesOf, Seat, Seats } from '../../../tls/seats.ts'
 import { openKernel } from '../linux/kernel.ts'
 import { EAGAIN, EMFILE, ENFILE, ENOBUFS, ENOMEM, EPOLLET, EPOLLIN, EPOLLRDHUP } from '../linux/numbers.ts'
-import { isWholeHello } from './accepter.ts'
-
-/** An epoll descriptor of listeners, and an eventfd that ends the thread. */
-export type AccepterTerms = {
-  readonly poll: number
-  readonly bell: number
-  readonly maxAwaiting: number
-  /** Connections handed on that the other thread has not taken yet. */
-  readonly untaken: SharedArrayBuffer
-}
-export type Accepted = { readonly descriptor: number; readonly source: string }
+import { type Accepted, type AccepterTerms, isWholeHello } from './accepter.ts'
 
 const maxWaitMs = 60_000
 /** Accepted per port and turn. */

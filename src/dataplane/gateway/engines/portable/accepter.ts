@@ -1,7 +1,16 @@
 import { Worker } from 'node:worker_threads'
 import { type Kernel, openKernel } from '../linux/kernel.ts'
 import { EPOLLIN } from '../linux/numbers.ts'
-import type { Accepted, AccepterTerms } from './accepter-worker.ts'
+
+/** An epoll descriptor of listeners, and an eventfd that ends the thread. */
+export type AccepterTerms = {
+  readonly poll: number
+  readonly bell: number
+  readonly maxAwaiting: number
+  /** Connections handed on that the other thread has not taken yet. */
+  readonly untaken: SharedArrayBuffer
+}
+export type Accepted = { readonly descriptor: number; readonly source: string }
 
 export type Listening = { readonly port: number; readonly descriptor: number; stop(): void }
 

@@ -9,9 +9,9 @@ import type { Policy } from '../../access/policy.ts'
 import type { Lookup } from '../../dial/resolve.ts'
 import type { Speeds } from '../../metering/speed-limit.ts'
 import type { SiteTerms } from '../../site/server.ts'
-import type { TlsDispatcher } from '../linux/tls-dispatcher.ts'
 import type { HopGateway, HopLine } from './hop-client.ts'
 import type { TlsClient } from './sockets.ts'
+import type { TlsReactors } from './tls-reactors.ts'
 
 export type Timeouts = { readonly handshakeMs: number; readonly betweenRequestsMs: number }
 
@@ -86,7 +86,7 @@ export type Engine = {
   /** Serves a TLS client as if it had connected to the main port. Nothing was read from it yet. */
   takeTls?(client: TlsClient): void
   /** The engine does TLS itself. Without it, TLS runs on the main thread, which passes clients to takeTls(). */
-  openTls?(terms: EngineTlsTerms): TlsDispatcher
+  openTls?(terms: EngineTlsTerms): TlsReactors
   /** The snapshot changed: cuts affected tunnels that may no longer pass, opens and closes customer ports. */
   changed(change: Changed, onPortFailure: (port: number, error: unknown) => void): void
   /** The shop refuses this node: cuts all tunnels and admits none until it is accepted again. */

@@ -1,6 +1,7 @@
 import type { After } from '../../../../core/time.ts'
 import type { Conversed, Dialler } from '../../dial/upstream.ts'
 import type { Delivery, DeliveryWatch } from '../../metering/tunnel-meter.ts'
+import type { SideSocket } from './side-socket.ts'
 import type { Sockets } from './sockets.ts'
 
 export type SideOwner = {
@@ -11,28 +12,6 @@ export type SideOwner = {
   /** Held bytes are written. */
   onDrain(): void
   onClose(): void
-}
-
-/** The socket operations that a side needs; Bun's sockets have them. */
-export type SideSocket = {
-  /** Returns the bytes taken; negative if broken. */
-  write(bytes: Uint8Array): number
-  shutdown(): void
-  /** Closes; bytes taken by the kernel still go out. */
-  end(): unknown
-  /** Closes with a reset. */
-  terminate(): void
-  pause(): void
-  resume(): void
-  setNoDelay(yes: boolean): unknown
-  readonly localPort: number
-  readonly fd?: number
-  /** Undefined over TLS. */
-  readonly localAddress?: string | undefined
-  /** It has taken bytes that wait for the kernel: a drain follows. */
-  readonly isHolding?: boolean
-  /** Replaces the default delivery tracking. */
-  follow?(): DeliveryWatch | undefined
 }
 
 /** Shared by all sides of an engine. */

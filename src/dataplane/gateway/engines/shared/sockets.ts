@@ -9,7 +9,7 @@ import { type Kernel, openKernel } from '../linux/kernel.ts'
 import { openLibc } from '../linux/libc.ts'
 import { EADDRNOTAVAIL } from '../linux/numbers.ts'
 import { openRouteLookup } from '../linux/routes.ts'
-import type { SideSocket } from './side.ts'
+import type { SideSocket } from './side-socket.ts'
 
 /** Socket operations of the kernel that Bun lacks. */
 export type Sockets = {

@@ -1,0 +1,23 @@
+import type { DeliveryWatch } from '../../metering/tunnel-meter.ts'
+
+/** The socket operations that a side needs; Bun's sockets have them. */
+export type SideSocket = {
+  /** Returns the bytes taken; negative if broken. */
+  write(bytes: Uint8Array): number
+  shutdown(): void
+  /** Closes; bytes taken by the kernel still go out. */
+  end(): unknown
+  /** Closes with a reset. */
+  terminate(): void
+  pause(): void
+  resume(): void
+  setNoDelay(yes: boolean): unknown
+  readonly localPort: number
+  readonly fd?: number
+  /** Undefined over TLS. */
+  readonly localAddress?: string | undefined
+  /** It has taken bytes that wait for the kernel: a drain follows. */
+  readonly isHolding?: boolean
+  /** Replaces the default delivery tracking. */
+  follow?(): DeliveryWatch | undefined
+}

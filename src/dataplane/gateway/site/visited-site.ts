@@ -1,0 +1,31 @@
+import type { MaybePromise } from '../../../core/maybe-promise.ts'
+import type { After } from '../../../core/time.ts'
+import type { Seat } from '../../tls/seats.ts'
+import type { Sockets, TlsClient } from '../engines/shared/sockets.ts'
+import type { Field } from '../ways-in/http2/hpack.ts'
+import type { SiteAnswer, SiteRequest } from './content.ts'
+import type { FairBudget } from './fair-budget.ts'
+
+/** An HTTP/1 connection of a visitor. */
+export type ConnectedVisitor = { readonly seat: Seat; drain(): void }
+
+/** The site, as its visitors see it. */
+export type VisitedSite = {
+  readonly deps: {
+    readonly handOver: (client: TlsClient) => void
+    readonly sockets: Sockets
+    readonly after: After
+    readonly onFault: (fault: unknown) => void
+  }
+  readonly bodies: FairBudget
+  readonly answers: FairBudget
+  readonly isDraining: boolean
+  /** Requests since the start. */
+  requests: number
+  isCustomer(read: (name: string) => readonly string[], target: string): boolean
+  answer(request: SiteRequest, signal: AbortSignal): MaybePromise<SiteAnswer>
+  /** Fields of an answer with its date and length. */
+  complete(answer: SiteAnswer, isHead: boolean): { readonly fields: readonly Field[]; readonly hasBody: boolean }
+  touch(visitor: ConnectedVisitor): void
+  forget(visitor: ConnectedVisitor): void
+}
