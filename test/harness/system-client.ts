@@ -1,9 +1,9 @@
 import { ptr } from 'bun:ffi'
 import { readAddress } from '../../src/core/address.ts'
-import { Kernel } from '../../src/dataplane/gateway/engines/linux/kernel.ts'
-import { openLibc } from '../../src/dataplane/gateway/engines/linux/libc.ts'
-import { EAGAIN } from '../../src/dataplane/gateway/engines/linux/numbers.ts'
-import type { Processor } from '../../src/dataplane/gateway/engines/linux/structures.ts'
+import { Kernel } from '../../src/dataplane/gateway/system/kernel.ts'
+import { openLibc } from '../../src/dataplane/gateway/system/libc.ts'
+import { EAGAIN } from '../../src/dataplane/gateway/system/numbers.ts'
+import type { Processor } from '../../src/dataplane/gateway/system/structures.ts'
 import { until, waitLimitMs } from './until.ts'
 
 const loopback = readAddress('127.0.0.1')

@@ -1,5 +1,6 @@
 import { expect } from 'bun:test'
-import { type ByteCalls, type KernelPipe, readBytes } from '../../src/dataplane/gateway/engines/linux/kernel.ts'
+import { type Flow, type RelayEnd, SpliceRelay } from '../../src/dataplane/gateway/engines/linux/splice-relay.ts'
+import { type ByteCalls, type KernelPipe, readBytes } from '../../src/dataplane/gateway/system/kernel.ts'
 import {
   EAGAIN,
   EPOLLERR,
@@ -7,8 +8,7 @@ import {
   EPOLLIN,
   EPOLLOUT,
   EPOLLRDHUP,
-} from '../../src/dataplane/gateway/engines/linux/numbers.ts'
-import { type Flow, type RelayEnd, SpliceRelay } from '../../src/dataplane/gateway/engines/linux/splice-relay.ts'
+} from '../../src/dataplane/gateway/system/numbers.ts'
 
 const connectionReset = 104
 const brokenPipe = 32

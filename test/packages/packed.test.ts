@@ -127,7 +127,7 @@ describe('files that a packed program needs', () => {
       'src/app/shop/shop.ts',
       'src/dataplane/gateway/engines/linux/thread.ts',
       'src/dataplane/gateway/engines/linux/tls-pool.ts',
-      'src/dataplane/gateway/engines/portable/accepter.ts',
+      'src/dataplane/gateway/engines/shared/accepter.ts',
     ])
     expect(naming(/\bimport\.meta\.(?!url\b|dir\b)/)).toEqual([])
   })

@@ -12,7 +12,7 @@ const inside = '/$bunfs/root'
 export const entries = [
   'src/app/turnpike.ts',
   'src/dataplane/gateway/engines/linux/worker.ts',
-  'src/dataplane/gateway/engines/portable/accepter-worker.ts',
+  'src/dataplane/gateway/engines/shared/accepter-worker.ts',
 ]
 
 /** Files and folders that the program reads while it runs, relative to the project's root. */

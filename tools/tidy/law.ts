@@ -26,8 +26,16 @@ export type Room =
 /** The console: shared code, and the customer's and the operator's part, which never import each other. */
 type ConsoleRoom = 'console' | 'console-client' | 'console-customer' | 'console-operator'
 
-/** Folders of a gateway without sockets, for both engines. `relay` and `engines` have the rules of `dataplane`. */
-type GatewayRoom = 'gateway-ways-in' | 'gateway-access' | 'gateway-dial' | 'gateway-metering'
+/** Folders of a gateway, for both engines. `engines` and `handover` have the rules of `dataplane`. */
+type GatewayRoom =
+  | 'gateway-ways-in'
+  | 'gateway-metering'
+  | 'gateway-access'
+  | 'gateway-dial'
+  | 'gateway-sides'
+  | 'gateway-relay'
+  | 'gateway-site'
+  | 'gateway-system'
 
 /**
  * The modules that a layer may import. `files` are globs from the project's root; `own/` is the file's own domain and
@@ -120,6 +128,27 @@ export const law: Readonly<Record<Room, Sight>> = {
     files: [core, 'src/node-protocol/**', ...inGateway('ways-in', 'access', 'dial')],
     packages: ['node:dns/promises'],
   },
+  'gateway-sides': {
+    files: [core, 'src/dataplane/tls/**', ...inGateway('ways-in', 'metering', 'dial', 'sides')],
+    packages: [],
+  },
+  'gateway-relay': {
+    files: [
+      core,
+      'src/node-protocol/**',
+      'src/dataplane/agent/**',
+      ...inGateway('ways-in', 'metering', 'access', 'dial', 'sides', 'relay'),
+    ],
+    packages: [],
+  },
+  'gateway-site': {
+    files: [core, 'src/dataplane/{agent,tls}/**', ...inGateway('ways-in', 'metering', 'access', 'sides', 'site')],
+    packages: ['node:fs', 'node:http', 'node:path'],
+  },
+  'gateway-system': {
+    files: [core, ...inGateway('ways-in', 'metering', 'dial', 'sides', 'system')],
+    packages: ['bun:ffi', 'node:os'],
+  },
   app: { files: ['src/**', 'migrations/**', 'package.json'], packages: [anyPackage] },
   console: { files: [...sharedConsole, 'src/console/*/index.tsx'], packages: browserPackages },
   'console-client': { files: [...sharedConsole, operationTables], packages: browserPackages },
@@ -170,6 +199,10 @@ const gatewayRooms: ReadonlyMap<string, GatewayRoom> = new Map([
   ['access', 'gateway-access'],
   ['dial', 'gateway-dial'],
   ['metering', 'gateway-metering'],
+  ['sides', 'gateway-sides'],
+  ['relay', 'gateway-relay'],
+  ['site', 'gateway-site'],
+  ['system', 'gateway-system'],
 ])
 
 export function findRoom(path: string): { readonly room: Room; readonly domain?: string } | undefined {

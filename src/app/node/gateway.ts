@@ -17,22 +17,19 @@ import { type PagePosition, readSavedState, SavedState } from '../../dataplane/a
 import { AddressTrials, type TryAddress } from '../../dataplane/agent/trials.ts'
 import type { VanishedItems } from '../../dataplane/agent/vanished.ts'
 import { ExitReports } from '../../dataplane/gateway/access/exit-health.ts'
-import { createAccepter } from '../../dataplane/gateway/engines/portable/accepter.ts'
 import { after } from '../../dataplane/gateway/engines/portable/dialler.ts'
+import { createAccepter } from '../../dataplane/gateway/engines/shared/accepter.ts'
 import type { Engine, EngineDeps, EngineLimits } from '../../dataplane/gateway/engines/shared/engine.ts'
 import { HopConnections, pinOf } from '../../dataplane/gateway/engines/shared/hop-client.ts'
 import { Http2Clients } from '../../dataplane/gateway/engines/shared/http2-clients.ts'
-import {
-  createSockets,
-  type Sockets,
-  type TlsClient,
-  toTlsClient,
-} from '../../dataplane/gateway/engines/shared/sockets.ts'
 import type { TlsReactors } from '../../dataplane/gateway/engines/shared/tls-reactors.ts'
 import { createTryAddress, createTryListener } from '../../dataplane/gateway/engines/shared/try-address.ts'
 import { countDrainingTunnels, HandoverOffer, type Predecessor } from '../../dataplane/gateway/handover/handover.ts'
+import type { Sockets } from '../../dataplane/gateway/sides/sockets.ts'
+import { type TlsClient, toTlsClient } from '../../dataplane/gateway/sides/tls-client.ts'
 import type { SiteSource } from '../../dataplane/gateway/site/content.ts'
 import { openSite, type SiteServer, type SiteTerms } from '../../dataplane/gateway/site/server.ts'
+import { createSockets } from '../../dataplane/gateway/system/sockets.ts'
 import { type Certificate, coversName } from '../../dataplane/tls/certificate.ts'
 import { Front, type TlsListener } from '../../dataplane/tls/front.ts'
 import type { TlsSocket } from '../../dataplane/tls/tls-socket.ts'

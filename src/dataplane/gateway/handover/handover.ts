@@ -6,8 +6,8 @@ import { listRunning, openRunning, runningSocket } from '../../agent/boots.ts'
 import { parseJson, type Timing } from '../../agent/runtime.ts'
 import { fromTicketKey, type TicketKeyState, ticketKeyBytes, toTicketKey } from '../../tls/openssl/ticket-keys.ts'
 import type { WithDescriptor } from '../../tls/tls-socket.ts'
-import { DescriptorPassing, maxAtOnce, type Received } from '../engines/linux/descriptor-passing.ts'
 import { after } from '../engines/portable/dialler.ts'
+import { DescriptorPassing, maxAtOnce, type Received } from '../system/descriptor-passing.ts'
 
 /**
  * Handover protocol between two processes of one gateway, over a Unix socket: the new process asks, the old one

@@ -1,4 +1,4 @@
-import type { Side } from '../engines/shared/side.ts'
+import type { Side } from '../sides/side.ts'
 import { HttpResponseReader, type ResponseEvent } from '../ways-in/http1/response.ts'
 import type { ClientParser, ProxyRequest } from '../ways-in/request.ts'
 import { Pipe } from './relay.ts'

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
 import { HandTime } from '../../../../test/harness/hand-time.ts'
-import type { Side } from '../engines/shared/side.ts'
 import { ByteAllowance } from '../metering/allowance.ts'
 import { SpeedLimit } from '../metering/speed-limit.ts'
+import type { Side } from '../sides/side.ts'
 import { Pipe } from './relay.ts'
 import type { ProxyTunnel } from './tunnel.ts'
 

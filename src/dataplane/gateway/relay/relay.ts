@@ -1,5 +1,5 @@
-import type { Side } from '../engines/shared/side.ts'
-import type { Sockets } from '../engines/shared/sockets.ts'
+import type { Side } from '../sides/side.ts'
+import type { Sockets } from '../sides/sockets.ts'
 import type { ProxyTunnel } from './tunnel.ts'
 
 /** A peer that has acknowledged this much does read. */

@@ -7,9 +7,9 @@ import type { ChosenWay } from '../access/exit-choice.ts'
 import { createTunnelLimits } from '../access/limits.ts'
 import { createRecheck } from '../access/recheck.ts'
 import type { Dialled } from '../dial/dial.ts'
-import { ignoringOwner, Side } from '../engines/shared/side.ts'
-import { createSockets } from '../engines/shared/sockets.ts'
 import { Metering } from '../metering/metering.ts'
+import { ignoringOwner, Side } from '../sides/side.ts'
+import { createSockets } from '../system/sockets.ts'
 import { ProxyTunnels } from './tunnel.ts'
 
 const nowMs = 500_000

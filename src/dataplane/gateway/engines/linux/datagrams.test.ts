@@ -2,11 +2,11 @@ import { beforeEach, describe, expect, test } from 'bun:test'
 import { until } from '../../../../../test/harness/until.ts'
 import { type Address, readAddress } from '../../../../core/address.ts'
 import type { DatagramReceipt } from '../../metering/datagram-meter.ts'
+import { Kernel } from '../../system/kernel.ts'
+import { type Libc, openLibc } from '../../system/libc.ts'
+import { EAGAIN, EINTR, EMSGSIZE, ENOBUFS } from '../../system/numbers.ts'
+import type { Processor } from '../../system/structures.ts'
 import { DatagramBatch } from './datagrams.ts'
-import { Kernel } from './kernel.ts'
-import { type Libc, openLibc } from './libc.ts'
-import { EAGAIN, EINTR, EMSGSIZE, ENOBUFS } from './numbers.ts'
-import type { Processor } from './structures.ts'
 
 const loopback = readAddress('127.0.0.1') as Address
 const nothing = new Uint8Array(0)

@@ -8,11 +8,20 @@ import {
   maxDatagramBytes,
   type OpenDatagrams,
 } from '../../relay/udp/datagram-socket.ts'
-import { connectRefusalOf } from './kernel.ts'
-import type { Libc } from './libc.ts'
-import { EADDRINUSE, EAGAIN, EINTR, EMFILE, ENOBUFS, EPOLLIN, MSG_DONTWAIT, MSG_NOSIGNAL } from './numbers.ts'
+import { connectRefusalOf } from '../../system/kernel.ts'
+import type { Libc } from '../../system/libc.ts'
+import {
+  EADDRINUSE,
+  EAGAIN,
+  EINTR,
+  EMFILE,
+  ENOBUFS,
+  EPOLLIN,
+  MSG_DONTWAIT,
+  MSG_NOSIGNAL,
+} from '../../system/numbers.ts'
+import { maxSocketAddressBytes, readSocketAddress, writeSocketAddress } from '../../system/structures.ts'
 import type { Pollable, Reactor } from './reactor.ts'
-import { maxSocketAddressBytes, readSocketAddress, writeSocketAddress } from './structures.ts'
 
 /** Datagrams per call. */
 const maxInBatch = 64

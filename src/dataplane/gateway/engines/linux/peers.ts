@@ -1,5 +1,5 @@
 import type { Eviction, OtherArrivals } from '../../access/arrivals.ts'
-import { ignoringOwner, Side, type SideAround } from '../shared/side.ts'
+import { ignoringOwner, Side, type SideAround } from '../../sides/side.ts'
 import { type Accepting, Channel } from './channel.ts'
 import type { Reactor } from './reactor.ts'
 import type { SharedMemory } from './shared-memory.ts'

@@ -1,8 +1,8 @@
 import { constants } from 'node:os'
 import { readAddress } from '../../../../core/address.ts'
 import type { Snapshot } from '../../../agent/snapshot.ts'
+import type { Kernel } from '../../system/kernel.ts'
 import { noRoom } from '../shared/engine.ts'
-import type { Kernel } from './kernel.ts'
 import type { ReactorThread } from './thread.ts'
 
 const backlog = 4096

@@ -1,9 +1,9 @@
 import { afterAll, expect, test } from 'bun:test'
-import { Descriptors, ownedCells } from './descriptors.ts'
-import { Kernel } from './kernel.ts'
-import { makeDirect, openLibc } from './libc.ts'
+import { Descriptors, ownedCells } from '../../system/descriptors.ts'
+import { Kernel } from '../../system/kernel.ts'
+import { makeDirect, openLibc } from '../../system/libc.ts'
+import type { Processor } from '../../system/structures.ts'
 import { Reactor } from './reactor.ts'
-import type { Processor } from './structures.ts'
 
 const libc = openLibc()
 const owned = new Int32Array(ownedCells)

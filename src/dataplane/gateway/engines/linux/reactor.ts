@@ -1,8 +1,8 @@
 import { drainMicrotasks } from 'bun:jsc'
 import type { After, Clock } from '../../../../core/time.ts'
-import { type Descriptors, maxDescriptors } from './descriptors.ts'
-import type { Kernel } from './kernel.ts'
-import { EINTR, EPOLLET, EPOLLIN, EPOLLOUT, EPOLLPRI, EPOLLRDHUP } from './numbers.ts'
+import { type Descriptors, maxDescriptors } from '../../system/descriptors.ts'
+import type { Kernel } from '../../system/kernel.ts'
+import { EINTR, EPOLLET, EPOLLIN, EPOLLOUT, EPOLLPRI, EPOLLRDHUP } from '../../system/numbers.ts'
 
 type Timer = { readonly at: number; act: (() => void) | undefined }
 

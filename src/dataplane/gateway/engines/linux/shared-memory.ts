@@ -1,6 +1,6 @@
 import type { Eviction } from '../../access/arrivals.ts'
-import { ownedCells, ownedIn } from './descriptors.ts'
-import { maxSocketAddressBytes } from './structures.ts'
+import { ownedCells, ownedIn } from '../../system/descriptors.ts'
+import { maxSocketAddressBytes } from '../../system/structures.ts'
 
 /** Memory shared by the main thread and a reactor; it outlives the reactor. */
 const cells = {

@@ -1,10 +1,10 @@
 import type { ByteAllowance } from '../../metering/allowance.ts'
 import type { TunnelMeter } from '../../metering/tunnel-meter.ts'
 import type { ProxyTunnel } from '../../relay/tunnel.ts'
-import type { Side } from '../shared/side.ts'
-import { type PipePool, pipeBytes } from './descriptors.ts'
-import { type ByteCalls, type KernelPipe, readBytes } from './kernel.ts'
-import { EAGAIN, EINVAL, EPOLLERR, EPOLLHUP, EPOLLIN, EPOLLOUT, EPOLLPRI, EPOLLRDHUP } from './numbers.ts'
+import type { Side } from '../../sides/side.ts'
+import { type PipePool, pipeBytes } from '../../system/descriptors.ts'
+import { type ByteCalls, type KernelPipe, readBytes } from '../../system/kernel.ts'
+import { EAGAIN, EINVAL, EPOLLERR, EPOLLHUP, EPOLLIN, EPOLLOUT, EPOLLPRI, EPOLLRDHUP } from '../../system/numbers.ts'
 
 /** State machine of one direction of a tunnel, from a source to a sink. */
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads'
-import type { Kernel } from './kernel.ts'
+import type { Kernel } from '../../system/kernel.ts'
 import type { FromReactor, ReactorTerms, ToReactor } from './messages.ts'
 import { makeMemory, type SharedMemory, viewMemory } from './shared-memory.ts'
 

@@ -2,9 +2,10 @@ import type { TlsConnection } from '../../../tls/openssl/connection.ts'
 import type { DeliveryMarks } from '../../../tls/openssl/delivery-marks.ts'
 import type { TlsOwner, TlsSocket } from '../../../tls/tls-socket.ts'
 import { type DeliveryWatch, nothingShown, shownOf, type Transmission } from '../../metering/tunnel-meter.ts'
-import { DescriptorWatch, maxAhead, type TlsClient } from '../shared/sockets.ts'
-import { readBytes } from './kernel.ts'
-import { EAGAIN, EPOLLERR, EPOLLHUP, EPOLLIN, EPOLLOUT, EPOLLPRI, EPOLLRDHUP } from './numbers.ts'
+import type { TlsClient } from '../../sides/tls-client.ts'
+import { readBytes } from '../../system/kernel.ts'
+import { EAGAIN, EPOLLERR, EPOLLHUP, EPOLLIN, EPOLLOUT, EPOLLPRI, EPOLLRDHUP } from '../../system/numbers.ts'
+import { DescriptorWatch, maxAhead } from '../../system/sockets.ts'
 import type { Pollable, Reactor, TurnTaker } from './reactor.ts'
 
 const maxReadsPerTurn = 4

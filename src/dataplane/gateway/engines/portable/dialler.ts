@@ -3,13 +3,14 @@ import type { After } from '../../../../core/time.ts'
 import type { NodeGateway } from '../../../../node-protocol/state.ts'
 import { connectDescriptor } from '../../../tls/tls-socket.ts'
 import type { Connected, Dialler } from '../../dial/upstream.ts'
+import { createConverse, ignoringOwner, Side, type SideAround } from '../../sides/side.ts'
+import type { Sockets } from '../../sides/sockets.ts'
+import { toSideSocket } from '../../sides/tls-client.ts'
+import { connectRefusalOf } from '../../system/kernel.ts'
 import type { ConnectTarget } from '../../ways-in/authority.ts'
 import type { RefusalCode } from '../../ways-in/refusals.ts'
-import { connectRefusalOf } from '../linux/kernel.ts'
 import type { EngineDeps } from '../shared/engine.ts'
 import { hasTls } from '../shared/hop-client.ts'
-import { createConverse, ignoringOwner, Side, type SideAround } from '../shared/side.ts'
-import { type Sockets, toSideSocket } from '../shared/sockets.ts'
 
 export const after: After = (ms, act) => {
   const timer = setTimeout(act, ms)

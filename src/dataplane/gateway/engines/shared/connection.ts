@@ -6,11 +6,11 @@ import { Forward, type ForwardOutcome, type ForwardRequest } from '../../relay/f
 import type { ProxyTunnel, ProxyTunnels, StartRelay } from '../../relay/tunnel.ts'
 import type { OpenCapsules } from '../../relay/udp/capsule-client.ts'
 import type { OpenSocket } from '../../relay/udp/socket-client.ts'
+import type { Side, SideOwner } from '../../sides/side.ts'
 import type { RefusalCode } from '../../ways-in/refusals.ts'
 import type { Asker, ClientEvent, ClientParser, ProxyRequest, Verdict } from '../../ways-in/request.ts'
 import { recognize } from '../../ways-in/table.ts'
 import type { Timeouts } from './engine.ts'
-import type { Side, SideOwner } from './side.ts'
 
 export type ConnectionDeps = {
   readonly admit: (asker: Asker, request: ProxyRequest | undefined) => MaybePromise<AdmissionVerdict>

@@ -22,12 +22,12 @@ import { UdpAssociations } from '../../relay/udp/associations.ts'
 import { createOpenCapsules } from '../../relay/udp/capsule-client.ts'
 import type { OpenDatagrams } from '../../relay/udp/datagram-socket.ts'
 import { createOpenSocket } from '../../relay/udp/socket-client.ts'
+import type { Side } from '../../sides/side.ts'
+import type { Sockets } from '../../sides/sockets.ts'
 import type { RefusalCode } from '../../ways-in/refusals.ts'
 import type { ClientParser } from '../../ways-in/request.ts'
 import { Connection, type ConnectionDeps } from './connection.ts'
 import type { EngineDeps } from './engine.ts'
-import type { Side } from './side.ts'
-import type { Sockets } from './sockets.ts'
 
 export const tickMs = 250
 

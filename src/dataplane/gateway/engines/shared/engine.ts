@@ -8,9 +8,9 @@ import type { CustomerLimits, UdpLimits } from '../../access/limits.ts'
 import type { Policy } from '../../access/policy.ts'
 import type { Lookup } from '../../dial/resolve.ts'
 import type { Speeds } from '../../metering/speed-limit.ts'
+import type { TlsClient } from '../../sides/tls-client.ts'
 import type { SiteTerms } from '../../site/server.ts'
 import type { HopGateway, HopLine } from './hop-client.ts'
-import type { TlsClient } from './sockets.ts'
 import type { TlsReactors } from './tls-reactors.ts'
 
 export type Timeouts = { readonly handshakeMs: number; readonly betweenRequestsMs: number }

@@ -4,11 +4,11 @@ import type { After, Clock } from '../../../../core/time.ts'
 import type { NodeGateway } from '../../../../node-protocol/state.ts'
 import { BunTls, type TlsOwner } from '../../../tls/tls-socket.ts'
 import { type HopProblem, textOfHop } from '../../dial/upstream.ts'
+import type { TlsClient } from '../../sides/tls-client.ts'
 import { toLatin1 } from '../../ways-in/http1/head.ts'
 import type { Field } from '../../ways-in/http2/hpack.ts'
 import { Http2Session } from '../../ways-in/http2/session.ts'
 import type { Http2Stream, StreamOwner } from '../../ways-in/http2/stream.ts'
-import type { TlsClient } from './sockets.ts'
 
 /** Connections to one gateway. */
 const maxConnections = 32

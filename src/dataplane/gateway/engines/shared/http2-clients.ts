@@ -1,6 +1,8 @@
 import type { After, Clock } from '../../../../core/time.ts'
 import type { TlsOwner, TlsSocket } from '../../../tls/tls-socket.ts'
 import { type DeliveryWatch, nothingShown } from '../../metering/tunnel-meter.ts'
+import type { Sockets } from '../../sides/sockets.ts'
+import { followTls, noteHandshake, type TlsClient } from '../../sides/tls-client.ts'
 import type { SiteServer } from '../../site/server.ts'
 import { joinBytes } from '../../ways-in/bytes.ts'
 import { readStreamRequest, StreamParser, toRefusedAnswer } from '../../ways-in/http2/request.ts'
@@ -8,7 +10,6 @@ import { Http2Session } from '../../ways-in/http2/session.ts'
 import type { Http2Stream } from '../../ways-in/http2/stream.ts'
 import type { ProxyRequest, Verdict } from '../../ways-in/request.ts'
 import { extensions } from '../../ways-in/table.ts'
-import { followTls, noteHandshake, type Sockets, type TlsClient } from './sockets.ts'
 
 /** A connection without an open request is closed after this long. */
 const idleMs = 120_000

@@ -1,6 +1,6 @@
+import { ignoringOwner, Side, type SideAround } from '../../sides/side.ts'
+import { type TlsClient, toSideSocket } from '../../sides/tls-client.ts'
 import type { GatewayCore } from './core.ts'
-import { ignoringOwner, Side, type SideAround } from './side.ts'
-import { type TlsClient, toSideSocket } from './sockets.ts'
 
 /** Gives a client behind TLS to the engine: it counts as connected to the main port. */
 export function takeTlsClient(

@@ -8,10 +8,10 @@ import {
   unmap,
 } from '../../../../core/address.ts'
 import type { TryAddress } from '../../../agent/trials.ts'
-import { openKernel } from '../linux/kernel.ts'
-import { openLibc } from '../linux/libc.ts'
-import { EADDRNOTAVAIL, EAFNOSUPPORT, EMFILE, ENFILE, ENOBUFS, ENOMEM } from '../linux/numbers.ts'
-import { openRouteLookup } from '../linux/routes.ts'
+import { openKernel } from '../../system/kernel.ts'
+import { openLibc } from '../../system/libc.ts'
+import { EADDRNOTAVAIL, EAFNOSUPPORT, EMFILE, ENFILE, ENOBUFS, ENOMEM } from '../../system/numbers.ts'
+import { openRouteLookup } from '../../system/routes.ts'
 
 /** Errors that say nothing about the address. */
 const scarce = new Set([EMFILE, ENFILE, ENOBUFS, ENOMEM])

@@ -1,7 +1,7 @@
 import type { Address } from '../../../../core/address.ts'
 import type { Access } from '../../access/admission.ts'
-import type { Side, SideOwner } from '../../engines/shared/side.ts'
 import type { DatagramReceipt } from '../../metering/datagram-meter.ts'
+import type { Side, SideOwner } from '../../sides/side.ts'
 import type { RefusalCode } from '../../ways-in/refusals.ts'
 import type { ProxyRequest } from '../../ways-in/request.ts'
 import type { UdpAssociation, UdpClient } from './association.ts'

@@ -1,6 +1,6 @@
 import { ptr } from 'bun:ffi'
-import type { Address } from '../../../../core/address.ts'
-import type { IsDeliveredHere, Transport } from '../../dial/upstream.ts'
+import type { Address } from '../../../core/address.ts'
+import type { IsDeliveredHere, Transport } from '../dial/upstream.ts'
 import type { Libc } from './libc.ts'
 import * as n from './numbers.ts'
 

@@ -1,7 +1,7 @@
 import { ptr } from 'bun:ffi'
-import { type Address, formatAddress } from '../../../../core/address.ts'
-import { nothingShown, type Transmission } from '../../metering/tunnel-meter.ts'
-import type { RefusalCode } from '../../ways-in/refusals.ts'
+import { type Address, formatAddress } from '../../../core/address.ts'
+import { nothingShown, type Transmission } from '../metering/tunnel-meter.ts'
+import type { RefusalCode } from '../ways-in/refusals.ts'
 import { type Libc, openLibc } from './libc.ts'
 import * as n from './numbers.ts'
 import {

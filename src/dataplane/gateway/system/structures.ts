@@ -1,5 +1,5 @@
-import { type Address, unmap } from '../../../../core/address.ts'
-import type { Transmission } from '../../metering/tunnel-meter.ts'
+import { type Address, unmap } from '../../../core/address.ts'
+import type { Transmission } from '../metering/tunnel-meter.ts'
 import { AF_INET, AF_INET6 } from './numbers.ts'
 
 /** Supported processors, both little-endian. */

@@ -1,6 +1,6 @@
-import type { After } from '../../../../core/time.ts'
-import type { Conversed, Dialler } from '../../dial/upstream.ts'
-import type { Delivery, DeliveryWatch } from '../../metering/tunnel-meter.ts'
+import type { After } from '../../../core/time.ts'
+import type { Conversed, Dialler } from '../dial/upstream.ts'
+import type { Delivery, DeliveryWatch } from '../metering/tunnel-meter.ts'
 import type { SideSocket } from './side-socket.ts'
 import type { Sockets } from './sockets.ts'
 

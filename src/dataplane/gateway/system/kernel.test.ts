@@ -1,6 +1,6 @@
 import { ptr } from 'bun:ffi'
 import { afterAll, describe, expect, test } from 'bun:test'
-import { until } from '../../../../../test/harness/until.ts'
+import { until } from '../../../../test/harness/until.ts'
 import { Kernel } from './kernel.ts'
 import { makeDirect, openLibc } from './libc.ts'
 import { EAGAIN, IPPROTO_TCP, TCP_INFO } from './numbers.ts'

@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { prefixesOf, Seat, Seats } from '../../../tls/seats.ts'
-import { openKernel } from '../linux/kernel.ts'
-import { EAGAIN, EMFILE, ENFILE, ENOBUFS, ENOMEM, EPOLLET, EPOLLIN, EPOLLRDHUP } from '../linux/numbers.ts'
+import { openKernel } from '../../system/kernel.ts'
+import { EAGAIN, EMFILE, ENFILE, ENOBUFS, ENOMEM, EPOLLET, EPOLLIN, EPOLLRDHUP } from '../../system/numbers.ts'
 import { type Accepted, type AccepterTerms, isWholeHello } from './accepter.ts'
 
 const maxWaitMs = 60_000

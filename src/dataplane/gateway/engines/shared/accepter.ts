@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads'
-import { type Kernel, openKernel } from '../linux/kernel.ts'
-import { EPOLLIN } from '../linux/numbers.ts'
+import { type Kernel, openKernel } from '../../system/kernel.ts'
+import { EPOLLIN } from '../../system/numbers.ts'
 
 /** An epoll descriptor of listeners, and an eventfd that ends the thread. */
 export type AccepterTerms = {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { formatAddress, readAddress } from '../../../../core/address.ts'
+import { formatAddress, readAddress } from '../../../core/address.ts'
 import {
   eventLayoutOf,
   type Processor,

@@ -1,4 +1,4 @@
-import type { DeliveryWatch } from '../../metering/tunnel-meter.ts'
+import type { DeliveryWatch } from '../metering/tunnel-meter.ts'
 
 /** The socket operations that a side needs; Bun's sockets have them. */
 export type SideSocket = {

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { until, waitLimitMs } from '../../../../../test/harness/until.ts'
 import { WireClient } from '../../../../../test/harness/wire-client.ts'
 import { readAddress } from '../../../../core/address.ts'
-import { openKernel } from '../linux/kernel.ts'
+import { openKernel } from '../../system/kernel.ts'
 import { createAccepter, isWholeHello } from './accepter.ts'
 
 /** A ClientHello of so many bytes, cut into records at the given places. */
