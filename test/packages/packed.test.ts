@@ -7,7 +7,6 @@ import { docsPaths, russianDescriptionPath } from '../../src/api/docs.ts'
 import { buildBinary, entries } from '../../tools/package/binary.ts'
 import { ownTarget } from '../../tools/package/targets.ts'
 import { freePort } from '../harness/gateway.ts'
-import { longTest } from '../harness/long-test.ts'
 import { packedProgram } from '../harness/turnpike.ts'
 import { until, waitLimitMs } from '../harness/until.ts'
 
@@ -66,7 +65,7 @@ describe('the program packed into one file', () => {
       body: JSON.stringify({ country_code: 'DE', period: 30, count: 1, ipv: 4 }),
     })
 
-  longTest('the packed program sells a proxy and relays through it with the linux engine', async () => {
+  test('the packed program sells a proxy and relays through it with the linux engine', async () => {
     const bought = (await (await buy()).json()) as { data: { proxies: Record<string, string>[] } }
     const proxy = bought.data.proxies[0] ?? {}
     const answer = await fetch(`${url}/healthz`, {
@@ -126,7 +125,6 @@ describe('files that a packed program needs', () => {
       'src/app/shop/database.ts',
       'src/app/shop/shop.ts',
       'src/dataplane/gateway/engines/linux/thread.ts',
-      'src/dataplane/gateway/engines/linux/tls-pool.ts',
       'src/dataplane/gateway/engines/shared/accepter.ts',
     ])
     expect(naming(/\bimport\.meta\.(?!url\b|dir\b)/)).toEqual([])
