@@ -13,7 +13,7 @@ const idleSeconds = 30
 type Client = { readonly source: string; hold(): void; release(): void }
 
 /** `isLocal`: the request came over the shop's own socket, which only the shop's user can open. */
-export type ToNodes = (request: Request, url: URL, from: Address | undefined, isLocal?: boolean) => Promise<Response>
+type ToNodes = (request: Request, url: URL, from: Address | undefined, isLocal?: boolean) => Promise<Response>
 
 export type Server = {
   readonly port: number
