@@ -4,7 +4,6 @@ import { customerLink, operatorLink } from '../harness/console-links.ts'
 import { openConsoleShop } from '../harness/console-shop.ts'
 import { enginesOf } from '../harness/database.ts'
 import { type ShopWithGateway, startOrigin } from '../harness/gateway.ts'
-import { longTest } from '../harness/long-test.ts'
 import { findingsOf } from '../harness/wired.ts'
 import { type Introduced, introduce } from '../providers/shop.ts'
 import { openChromium, readyWithinMs } from './chromium.ts'
@@ -101,21 +100,18 @@ describe.each([...enginesOf('sqlite')])('payments story on %s', (engine) => {
     await used.context.close()
   })
 
-  longTest(
-    "a card payment of ₽1,000 shows its QR code and countdown, and returns from the provider's page",
-    async () => {
-      await begin(1000, card.method)
-      const { pay_url, expires_at } = await newest()
-      expect(await readCode(page)).toBe(pay_url)
-      await expectCountdown(page, expires_at)
-      expect(await findBarriers(page)).toEqual([])
-      const paying = await goAndPress('Pay')
-      await shown(paying.getByRole('heading', { name: 'Payment' }))
-      await paying.close()
-      await page.getByText('₽1,000 was added to your balance.').waitFor()
-      expect(await balance()).toBe(1000)
-    },
-  )
+  test("a card payment of ₽1,000 shows its QR code and countdown, and returns from the provider's page", async () => {
+    await begin(1000, card.method)
+    const { pay_url, expires_at } = await newest()
+    expect(await readCode(page)).toBe(pay_url)
+    await expectCountdown(page, expires_at)
+    expect(await findBarriers(page)).toEqual([])
+    const paying = await goAndPress('Pay')
+    await shown(paying.getByRole('heading', { name: 'Payment' }))
+    await paying.close()
+    await page.getByText('₽1,000 was added to your balance.').waitFor()
+    expect(await balance()).toBe(1000)
+  })
 
   test('the operator refunds a card payment of which ₽299 were spent, and marks a ₽1,000 transfer as paid once', async () => {
     const paid = await newest()
