@@ -109,6 +109,7 @@ export const law: Readonly<Record<Room, Sight>> = {
       'src/cli/**',
       'src/api/operation.ts',
       'src/api/admin/**/shapes*.ts',
+      'src/api/admin/catalogue/{price-list-text,duplicate-keys}.ts',
       'src/domains/pricing/catalogue.yaml',
     ],
     packages: [anyPackage],

@@ -1,3 +1,4 @@
+import { readPriceListText } from '../../api/admin/catalogue/price-list-text.ts'
 import * as catalogue from '../../api/admin/catalogue/shapes.ts'
 import * as operators from '../../api/admin/operators/shapes.ts'
 import shippedCatalogue from '../../domains/pricing/catalogue.yaml' with { type: 'text' }
@@ -61,12 +62,13 @@ export const operatorCommands: readonly OperationCommand[] = [
 
 const fileArg = { name: 'FILE', meaning: 'A price list in YAML; - reads the standard input.' }
 const readCatalogue = async ({ args: [path = ''] }: { readonly args: readonly string[] }) => {
-  const text = await readTextFile(path)
-  try {
-    return { catalogue: Bun.YAML.parse(text) }
-  } catch (error) {
-    throw mistyped(`${path} is not YAML: ${error instanceof Error ? error.message : 'it cannot be read'}`)
-  }
+  const read = readPriceListText(await readTextFile(path))
+  if ('value' in read) return { catalogue: read.value }
+  throw mistyped(
+    read.problem === 'key_twice'
+      ? `${path} has the key ${read.key} twice in one place. Keep one of them.`
+      : `${path} is not YAML: ${read.detail}`,
+  )
 }
 
 export const catalogueCommands: readonly OperationCommand[] = [

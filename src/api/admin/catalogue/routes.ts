@@ -5,37 +5,16 @@ import { orRefuse } from '../../answers.ts'
 import { z } from '../../operation.ts'
 import type { AdminDeps, BindAdmin } from '../bind.ts'
 import { readRequest } from '../operators/shapes.ts'
-import { findDuplicateKey } from './duplicate-keys.ts'
+import { readPriceListText } from './price-list-text.ts'
 import { applyCatalogue, compareCatalogue, convertCatalogue, getCatalogue, listCatalogues } from './shapes.ts'
 
-/** Aliases of YAML repeat a value without its text, so the size of the result is limited too. */
-const maxValues = 20_000
-
-/** An alias inside its own anchor makes a value that contains itself, so the depth is limited too. */
-const maxDepth = 16
-
-/** How many values a value has. One that is too deep counts as too many. */
-function countValues(value: unknown, counted = 0, depth = 0): number {
-  if (counted > maxValues || typeof value !== 'object' || value === null) return counted + 1
-  if (depth === maxDepth) return maxValues + 1
-  return Object.values(value).reduce<number>((sum, each) => countValues(each, sum, depth + 1), counted + 1)
-}
-
 function readYaml(text: string): Record<string, unknown> {
-  const value = parseYaml(text)
+  const read = readPriceListText(text)
+  if ('key' in read) throw refuseField('text', 'key_twice', { key: read.key })
+  const value = 'value' in read ? read.value : undefined
   const isMap = typeof value === 'object' && value !== null && !Array.isArray(value)
-  if (!isMap || countValues(value) > maxValues) throw refuseField('text', 'not_yaml')
-  const key = findDuplicateKey(text)
-  if (key !== undefined) throw refuseField('text', 'key_twice', { key })
+  if (!isMap) throw refuseField('text', 'not_yaml')
   return { ...value }
-}
-
-function parseYaml(text: string): unknown {
-  try {
-    return Bun.YAML.parse(text)
-  } catch {
-    throw refuseField('text', 'not_yaml')
-  }
 }
 
 const maxVersions = 100
