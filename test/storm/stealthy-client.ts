@@ -36,6 +36,8 @@ export function openStealthyClient(network: OwnNetwork): StealthyClient {
         // Refused, cut, or too slow; the bytes received so far count.
       }
       connection.reset()
+      // The body of a refusal comes from the gateway and is never billed.
+      if (!connection.text.startsWith('HTTP/1.1 200')) return { taken: 0 }
       const head = connection.text.indexOf('\r\n\r\n') + 4
       return { taken: head < 4 ? 0 : connection.receivedBytes - head }
     },
