@@ -241,10 +241,10 @@ export const isCut = (error: unknown): boolean =>
   /^(ERR_POSTGRES_(CONNECTION|IDLE|LIFETIME)|ECONN|EPIPE)/.test(textIn(error, 'code')) ||
   ['57P01', '57P02', '57P05'].includes(stateOf(error))
 
-/** The server's SQLSTATE, if it sent one. */
 /** A restore in place drops all tables and makes them again. */
 export const isMissingTable = (error: unknown): boolean => stateOf(error) === '42P01'
 
+/** The server's SQLSTATE, if it sent one. */
 export const stateOf = (error: unknown): string => textIn(error, 'errno')
 
 /** The connection has cached plans of tables that were altered since. */

@@ -47,6 +47,17 @@ describe('PostgreSQL', () => {
     }
   })
 
+  test('a read and a transaction are refused with database_unavailable while the database does not exist', async () => {
+    const url = new URL(testDatabase.address)
+    url.pathname = '/dropped_by_a_restore'
+    const dropped = openPostgres(url.href)
+    const sql = 'SELECT 1 AS one'
+    for (const read of [() => dropped.first(sql), () => dropped.transact((tx) => tx.first(sql))]) {
+      expect(await refusalOf(read())).toMatchObject({ reason: 'database_unavailable', params: { problem: 'missing' } })
+    }
+    await dropped.close()
+  })
+
   test('a snapshot on PostgreSQL has a statement timeout of 30 min, and a later transaction one of 15 s', async () => {
     const limits = `SELECT current_setting('statement_timeout') AS run,
       current_setting('idle_in_transaction_session_timeout') AS rest`

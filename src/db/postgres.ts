@@ -81,6 +81,8 @@ async function tryToGrow(pool: Pool): Promise<WriteProblem | undefined> {
 class OnlyTried extends Error {}
 
 const diskFull = '53100'
+/** `invalid_catalog_name`. A restore drops the database and makes it again, or the settings name another one. */
+const missingDatabase = '3D000'
 
 const isFull = (error: unknown): boolean => error instanceof Refusal && stateOf(error.cause) === diskFull
 
@@ -268,6 +270,7 @@ function toPublic(error: unknown): unknown {
   const state = stateOf(error)
   if (state === diskFull) return unavailable('unwritable', error)
   if (isMissingTable(error)) return unavailable('changed', error)
+  if (state === missingDatabase) return unavailable('missing', error)
   // Class 53: out of disk, memory or connections.
   const isBusy = state.startsWith('53') || ['55P03', '57014', '25P03', '57P03'].includes(state)
   return isCut(error) || isBusy || isRetriable(error) ? late(error) : error

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { lookAtShop } from '../../src/app/doctor/shop.ts'
 import { readConfig } from '../../src/app/settings/config.ts'
 import { listRewinds } from '../../src/db/timeline.ts'
+import { createBrowserSession } from '../harness/browser-session.ts'
 import { makeTestDatabase } from '../harness/database.ts'
 import { dumpInto, dumpTo, restoreInPieces, restoreInPlace, swapDatabase } from '../harness/dump.ts'
 import { buyWhenSold, openShopWithGateway, type ShopWithGateway } from '../harness/gateway.ts'
@@ -50,7 +51,13 @@ describe('a PostgreSQL database that goes back in time under a running shop', ()
     async (_, prepare) => {
       const kept = await buyWhenSold(shop)
       const before = (await listRewinds(shop.services.db, 0)).length
+      const { customer } = await shop.newCustomer()
+      const { db, signIn } = shop.services
+      const issued = { kind: 'customer', owner: customer, purpose: 'enter' } as const
+      const link = (await db.transact(async (tx) => signIn.issueLink(tx, issued))).text
+      const [unused, ended] = [await createBrowserSession(shop.url), await createBrowserSession(shop.url)]
       const goBack = await prepare()
+      expect((await ended.post('/auth/v1/customer/sign-in/link', { link })).status).toBe(200)
       const [lost] = await shop.buyProxies()
       if (!lost) throw new Error('nothing was sold')
       expect(await untilTrue(() => works(lost, shop.port, origin))).toBe(true)
@@ -72,6 +79,8 @@ describe('a PostgreSQL database that goes back in time under a running shop', ()
       expect(JSON.stringify(advice)).toContain(lost.username)
       expect(shop.log.some((line) => line.includes('database went back'))).toBe(true)
       expect(await listRewinds(shop.services.db, 0)).toHaveLength(before + 1)
+      // The database has forgotten that the link was used.
+      expect((await unused.post('/auth/v1/customer/sign-in/link', { link })).status).toBe(404)
     },
   )
 

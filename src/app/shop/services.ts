@@ -15,7 +15,7 @@ import { createRowErasure, HistoryDiffers } from '../../db/row-erasure.ts'
 import { createHistoryVerifier, createRowHistory } from '../../db/row-history.ts'
 import { Timeline } from '../../db/timeline.ts'
 import { openTokenBuckets } from '../../db/token-buckets.ts'
-import type { Database } from '../../db/transaction.ts'
+import type { Database, Tx } from '../../db/transaction.ts'
 import { createSchemaCheck } from '../../db/whole-schema.ts'
 import { createBlocking, createCustomers, createShopVerifier } from '../../domains/customers/index.ts'
 import { createDedicated } from '../../domains/dedicated/index.ts'
@@ -44,7 +44,7 @@ import {
   createRefunds,
   createStories,
 } from '../../domains/orders/index.ts'
-import { askAgainAfterRestore, createPayments, createPaymentsVerifier } from '../../domains/payments/index.ts'
+import { createPayments, createPaymentsVerifier } from '../../domains/payments/index.ts'
 import { createAccessVerifier, createPremium, createPremiumVerifier } from '../../domains/premium/index.ts'
 import { type PremiumTerms, shippedTerms } from '../../domains/premium/rules.ts'
 import { createPricing } from '../../domains/pricing/index.ts'
@@ -61,6 +61,7 @@ import {
 import { createStock, createStockOperator } from '../../domains/stock/index.ts'
 import { createTraffic, createTrafficVerifier } from '../../domains/traffic/index.ts'
 import { createVpn, type VpnSettings } from '../../domains/vpn/index.ts'
+import { repairLostTime } from '../backup/after-restore.ts'
 import { type Config, shopUrl } from '../settings/config.ts'
 import { shippedVpn, vpnSettingsOf } from '../settings/vpn.ts'
 import { readMigrations } from './database.ts'
@@ -127,7 +128,8 @@ export function createServices(plainDb: Database, given: Runtime, config: ShopCo
   const acting = createActing({ db: plainDb, ...runtime, along: createAlong<Acting>() })
   const { db } = acting
   const isWhole = createSchemaCheck(plainDb.engine, readMigrations)
-  const timeline = new Timeline({ ...runtime, db: plainDb, isWhole, onRewind: askAgainAfterRestore })
+  const onRewind = (tx: Tx) => repairLostTime(tx, runtime.clock())
+  const timeline = new Timeline({ ...runtime, db: plainDb, isWhole, onRewind })
   const base = { db, ...runtime }
   const ledger = createLedger(base)
   const history = createRowHistory(runtime)

@@ -10,6 +10,7 @@ const databaseProblems = {
   late: 'The database did not answer in time.',
   unwritable: 'The database cannot be written to now.',
   changed: 'The database was replaced by another state of it.',
+  missing: 'The database does not exist.',
 }
 
 const statuses: Readonly<Record<string, string>> = {

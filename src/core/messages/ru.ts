@@ -30,6 +30,7 @@ const databaseProblems: Readonly<Record<DatabaseProblem, string>> = {
   late: 'База данных не ответила вовремя.',
   unwritable: 'В базу данных сейчас нельзя записать.',
   changed: 'База данных заменена другим её состоянием.',
+  missing: 'Базы данных не существует.',
 }
 
 /** The Russian sentence of each reason for a refusal. */
