@@ -79,13 +79,16 @@ const special6: readonly Range[] = [
 const [globalUnicast] = ranges('public', '2000::/3')
 
 /** Index of the ranges by first byte, in their order: most addresses are compared with at most one range. */
-const byFirstByte = (all: readonly Range[], version: 4 | 6): readonly (readonly Range[])[] =>
-  Array.from({ length: 256 }, (_, first) =>
-    all.filter(({ prefix }) => {
-      const bits = Math.min(8, prefix.length)
-      return prefix.base.version === version && (first ^ (prefix.base.bytes[0] ?? 0)) >> (8 - bits) === 0
-    }),
-  )
+function byFirstByte(all: readonly Range[], version: 4 | 6): readonly (readonly Range[])[] {
+  const index = Array.from({ length: 256 }, (): Range[] => [])
+  for (const range of all) {
+    const { base, length } = range.prefix
+    if (base.version !== version) continue
+    const [first = 0] = base.bytes
+    for (let byte = first; byte < first + 2 ** (8 - Math.min(8, length)); byte += 1) index[byte]?.push(range)
+  }
+  return index
+}
 const special = { 4: byFirstByte(special4, 4), 6: byFirstByte(special6, 6) }
 
 /** Classifies by bytes. An allow-list: unknown IPv6 is reserved, not public. */

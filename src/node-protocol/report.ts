@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { readPrefix } from '../core/address.ts'
 import { nodeVersion } from './join.ts'
+import { maxInReport } from './limits.ts'
 import { maxMark } from './state.ts'
 
 const count = z.int().nonnegative()
@@ -9,7 +10,6 @@ const figure = count.max(2 ** 52 - 1)
 /** `received` went to the customer. */
 const bytes = { received: figure, sent: figure }
 
-export const maxInReport = 1000
 const listOf = <Shape extends z.ZodRawShape>(shape: Shape) => z.array(z.object(shape)).max(maxInReport)
 
 /** Draining processes of one node. */

@@ -1,6 +1,7 @@
 import { closeSync, mkdirSync, openSync, readdirSync, readSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { maxInReport, type ReportBody } from '../../node-protocol/report.ts'
+import { maxInReport } from '../../node-protocol/limits.ts'
+import type { ReportBody } from '../../node-protocol/report.ts'
 import { journalName, type KeptCounts, readRecords, saltOf } from './journal.ts'
 import { type Chance, growingPause, type NodeLog, type Timing } from './runtime.ts'
 import { LinkError, type ShopLink } from './shop-link.ts'

@@ -1,4 +1,5 @@
-import { maxInReport, type ReportAnswer, type ReportBody } from '../../node-protocol/report.ts'
+import { maxInReport } from '../../node-protocol/limits.ts'
+import type { ReportAnswer, ReportBody } from '../../node-protocol/report.ts'
 import type { DataPath, NodeCounts, Reported } from './data-path.ts'
 import type { Journal } from './journal.ts'
 import { type Chance, createBell, createLimitedLog, growingPause, type NodeLog, type Timing } from './runtime.ts'

@@ -1,5 +1,6 @@
 import type { Clock } from '../../../core/time.ts'
-import { maxInReport, type ReportBody } from '../../../node-protocol/report.ts'
+import { maxInReport } from '../../../node-protocol/limits.ts'
+import type { ReportBody } from '../../../node-protocol/report.ts'
 import type { NodeExit } from '../../../node-protocol/state.ts'
 
 export type ExitReport = {

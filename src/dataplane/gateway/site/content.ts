@@ -1,10 +1,10 @@
 import { closeSync, fstatSync, openSync, readSync, realpathSync, statSync } from 'node:fs'
-import { STATUS_CODES } from 'node:http'
 import { join, sep } from 'node:path'
 import type { MaybePromise } from '../../../core/maybe-promise.ts'
 import { prefixesOf } from '../../tls/seats.ts'
 import { joinBytes } from '../ways-in/bytes.ts'
 import type { Field } from '../ways-in/http2/hpack.ts'
+import { reasonPhrase } from './reason-phrase.ts'
 
 /** A request of a visitor of the site. Names of fields are lower case; hop-by-hop fields are missing. */
 export type SiteRequest = {
@@ -43,11 +43,7 @@ const maxRunning = 128
 const maxRunningOfPrefix = 32
 const nothing = new Uint8Array(0)
 
-export function plainAnswer(
-  status: number,
-  text = `${status} ${STATUS_CODES[status] ?? ''}`,
-  ...more: Field[]
-): SiteAnswer {
+export function plainAnswer(status: number, text = `${status} ${reasonPhrase(status)}`, ...more: Field[]): SiteAnswer {
   const fields: Field[] = [
     ['content-type', 'text/plain; charset=utf-8'],
     ['x-content-type-options', 'nosniff'],

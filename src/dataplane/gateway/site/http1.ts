@@ -1,4 +1,3 @@
-import { STATUS_CODES } from 'node:http'
 import { type MaybePromise, whenReady } from '../../../core/maybe-promise.ts'
 import { prefixesOf, Seat } from '../../tls/seats.ts'
 import type { TlsOwner, TlsSocket } from '../../tls/tls-socket.ts'
@@ -13,6 +12,7 @@ import type { Field } from '../ways-in/http2/hpack.ts'
 import { AnswerWriter, bodyMs, createDeadline, type Deadline, maxBodyBytes, RequestBody, stallMs } from './answer.ts'
 import { plainAnswer, type SiteAnswer, type SiteRequest } from './content.ts'
 import type { FairBudget } from './fair-budget.ts'
+import { reasonPhrase } from './reason-phrase.ts'
 import type { VisitedSite } from './visited-site.ts'
 
 /** Time limits for a request's head, and between two requests. */
@@ -330,7 +330,7 @@ export class SiteVisitor implements TlsOwner {
 }
 
 function toHead(status: number, fields: readonly Field[], keeps: boolean): Uint8Array {
-  const lines = [`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`]
+  const lines = [`HTTP/1.1 ${status} ${reasonPhrase(status)}`]
   for (const [name, value] of fields) lines.push(`${toLabel(name)}: ${value}`)
   if (!keeps) lines.push('Connection: close')
   return toLatin1(`${lines.join('\r\n')}\r\n\r\n`)
