@@ -153,6 +153,9 @@ describe.each([...enginesOf('sqlite')])('customer story on %s', (engine) => {
     await open('/')
     await page.getByRole('link', { name: 'Choose proxies' }).click()
     await page.getByRole('radio', { name: /Netherlands/ }).check({ force: true })
+    await page.getByLabel('How many').fill('0')
+    await page.getByText('A number from 1 to 1,000.').waitFor()
+    expect(await page.getByLabel('How many').getAttribute('aria-invalid')).toBe('true')
     await page.getByLabel('How many').fill('2')
     const { data } = await shop.get('/dedicated/quote?country_code=NL&period=30&count=2&ipv=4')
     const { full_price_rub: full, discount_percent: percent, price_rub: price } = data

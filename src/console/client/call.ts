@@ -34,6 +34,8 @@ export class CallRefused extends Error {
     /** The refusal's stable key and its values. */
     readonly reason: string = '',
     readonly params: Readonly<Record<string, unknown>> = {},
+    /** When a repeat may be accepted, by Retry-After. */
+    readonly retryAfterMs: number | undefined = undefined,
   ) {
     super(message)
   }
@@ -103,7 +105,13 @@ async function readRefusal(response: Response, isCharging: boolean): Promise<Cal
     isCharging,
     String(reason),
     isRecord(params) ? params : {},
+    readRetryAfter(response),
   )
+}
+
+function readRetryAfter(response: Response): number | undefined {
+  const seconds = Number(response.headers.get('Retry-After') ?? Number.NaN)
+  return Number.isNaN(seconds) ? undefined : seconds * 1000
 }
 
 function toQuery(query: object): string {

@@ -235,6 +235,7 @@ const common = {
   unmatched: pair('Unmatched notices', 'Неразобранные уведомления'),
   provider: pair('Provider', 'Платёжная система'),
   day: pair('Day', 'День'),
+  between: phrase('A number from {min} to {max}.', 'Число от {min} до {max}.'),
 }
 
 export const messages = <Of extends object>(own: Of): Messages<In<Omit<typeof common, keyof Of> & Of>> =>

@@ -1,4 +1,4 @@
-import { isRecord } from '../../client/call.ts'
+import { CallRefused, isRecord } from '../../client/call.ts'
 
 /** The shop takes so many proxies in one request. */
 export const maxBatch = 1000
@@ -14,16 +14,44 @@ export const toBatches = <Item>(items: readonly Item[], size: number): readonly 
 export const sumRoubles = (amounts: readonly number[]): number =>
   amounts.reduce((sum, each) => sum + Math.round(each * 100), 0) / 100
 
+/** A longer wait is left to the customer: the allowance of changes may take an hour to refill. */
+const maxWaitMs = 60_000
+
+/** How long to wait before a refused part is sent again; undefined if the refusal ends the action. */
+function waitFor(error: unknown): number | undefined {
+  if (!(error instanceof CallRefused) || error.code !== 'rate_limited') return undefined
+  const { retryAfterMs = maxWaitMs } = error
+  return retryAfterMs <= maxWaitMs ? retryAfterMs : undefined
+}
+
+type Sending<Item, Answer> = {
+  readonly send: (batch: readonly Item[]) => Promise<Answer>
+  readonly onSent: (batch: readonly Item[], answer: Answer) => void
+  readonly sleep?: (ms: number) => Promise<void>
+}
+
+const sleepFor = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
+
 /**
- * Sends parts one after another. It stops at the first failure, so that parts already sent are known: `onSent` gets
- * each of them with its answer.
+ * Sends parts one after another. A part that the rate limit refuses is sent again after the time that the shop names.
+ * It stops at any other failure, so that parts already sent are known: `onSent` gets each of them with its answer.
  */
 export async function sendBatches<Item, Answer>(
   batches: readonly (readonly Item[])[],
-  send: (batch: readonly Item[]) => Promise<Answer>,
-  onSent: (batch: readonly Item[], answer: Answer) => void,
+  { send, onSent, sleep = sleepFor }: Sending<Item, Answer>,
 ): Promise<void> {
-  for (const batch of batches) onSent(batch, await send(batch))
+  for (const batch of batches) {
+    for (;;) {
+      try {
+        onSent(batch, await send(batch))
+        break
+      } catch (error) {
+        const ms = waitFor(error)
+        if (ms === undefined) throw error
+        await sleep(ms)
+      }
+    }
+  }
 }
 
 function listOf(text: string): readonly unknown[] {

@@ -56,7 +56,8 @@ type FormProps = { readonly ids: readonly number[]; readonly onDone: () => void 
 
 /**
  * One action on many proxies, in requests of at most `size`. Proxies whose request was answered are remembered: a
- * repeat after a failure continues with the others. `onDone` is called when none is left.
+ * repeat after a failure continues with the others. When none is left, `onDone` is called, unless `WhenLeft` shows the
+ * result of several requests first.
  */
 function useBatches<Answer>(
   ids: readonly number[],
@@ -69,15 +70,16 @@ function useBatches<Answer>(
   const left = ids.filter((id) => !done.has(id))
   const change = useMutation({
     mutationFn: () =>
-      sendBatches(toBatches(left, size), send, (batch, answer) =>
-        setSent((before) => [...before, { ids: batch, answer }]),
-      ),
+      sendBatches(toBatches(left, size), {
+        send,
+        onSent: (batch, answer) => setSent((before) => [...before, { ids: batch, answer }]),
+      }),
     onSuccess: clearRefusals,
     onSettled: () => refresh(queries),
   })
   const run = useOnce(async () => {
     await change.mutateAsync()
-    onDone?.()
+    if (ids.length <= size) onDone?.()
   })
   const answers = sent.map((each) => each.answer)
   return { change, run, left, answers, doneCount: done.size, count: ids.length, isSeveral: ids.length > size }
@@ -100,16 +102,31 @@ function BatchProgress({ of: { change, doneCount, count, left, isSeveral } }: Ba
   )
 }
 
+type WhenLeftProps = BatchProgressProps & { readonly onDone: () => void; readonly children: ReactNode }
+
+/** The form, and after an action of several requests how many proxies were changed. */
+function WhenLeft({ of: { change, count, isSeveral }, onDone, children }: WhenLeftProps) {
+  const { t, format } = useMessages(dedicatedMessages)
+  if (!isSeveral || !change.isSuccess) return children
+  return (
+    <Outcome title={t.allDone(t.shown(count, format))}>
+      <Button onClick={onDone}>{t.close}</Button>
+    </Outcome>
+  )
+}
+
 export function ProtocolForm({ ids, onDone, first = 'http' }: FormProps & { readonly first?: Proxy['port_type'] }) {
   const { t } = useMessages(dedicatedMessages)
   const [port_type, setProtocol] = useState(first)
   const batches = useBatches(ids, (batch) => api.call('setProtocol', { body: { ids: batch, port_type } }), { onDone })
   const options = Object.entries(t.protocols) as [Proxy['port_type'], string][]
   return (
-    <SubmitForm label={t.apply} change={batches.change} onSubmit={batches.run}>
-      <Select label={t.protocol} value={port_type} options={options} onChange={setProtocol} />
-      <BatchProgress of={batches} />
-    </SubmitForm>
+    <WhenLeft of={batches} onDone={onDone}>
+      <SubmitForm label={t.apply} change={batches.change} onSubmit={batches.run}>
+        <Select label={t.protocol} value={port_type} options={options} onChange={setProtocol} />
+        <BatchProgress of={batches} />
+      </SubmitForm>
+    </WhenLeft>
   )
 }
 
@@ -124,20 +141,22 @@ export function AutoRenewForm({ picked, onDone }: PickedProps) {
   const options = periods.map((each) => [String(each), t.days(each, format)] as const)
   const quote = useProlongQuote(ids, chosen)
   return (
-    <SubmitForm label={t.apply} change={batches.change} onSubmit={batches.run}>
-      <Select
-        label={t.renewBy}
-        value={String(chosen)}
-        options={[['0', t.renewNot], ...options]}
-        onChange={(value) => setPeriod(Number(value))}
-      />
-      {chosen > 0 && (
-        <Reading of={quote} height={24}>
-          {({ total }) => <Hint>{t.renewPrice(t.days(chosen, format), format.money(total))}</Hint>}
-        </Reading>
-      )}
-      <BatchProgress of={batches} />
-    </SubmitForm>
+    <WhenLeft of={batches} onDone={onDone}>
+      <SubmitForm label={t.apply} change={batches.change} onSubmit={batches.run}>
+        <Select
+          label={t.renewBy}
+          value={String(chosen)}
+          options={[['0', t.renewNot], ...options]}
+          onChange={(value) => setPeriod(Number(value))}
+        />
+        {chosen > 0 && (
+          <Reading of={quote} height={24}>
+            {({ total }) => <Hint>{t.renewPrice(t.days(chosen, format), format.money(total))}</Hint>}
+          </Reading>
+        )}
+        <BatchProgress of={batches} />
+      </SubmitForm>
+    </WhenLeft>
   )
 }
 
@@ -148,10 +167,12 @@ export function ReplaceForm({ picked, onDone }: PickedProps) {
   const ids = picked.map((each) => each.id)
   const batches = useBatches(ids, ([id = 0]) => send({ id }), { size: 1, onDone })
   return (
-    <div className="stack">
-      <BatchProgress of={batches} />
-      <Confirm about={t.replaceAbout} label={t.replace} change={batches.change} onConfirm={batches.run} />
-    </div>
+    <WhenLeft of={batches} onDone={onDone}>
+      <div className="stack">
+        <BatchProgress of={batches} />
+        <Confirm about={t.replaceAbout} label={t.replace} change={batches.change} onConfirm={batches.run} />
+      </div>
+    </WhenLeft>
   )
 }
 
@@ -160,10 +181,12 @@ export function CommentForm({ ids, first, onDone }: FormProps & { readonly first
   const { value: comment, props } = useTyped(first)
   const batches = useBatches(ids, (batch) => api.call('setComment', { body: { ids: batch, comment } }), { onDone })
   return (
-    <SubmitForm label={t.apply} change={batches.change} onSubmit={batches.run}>
-      <TextInput label={t.comment} {...props} data-autofocus />
-      <BatchProgress of={batches} />
-    </SubmitForm>
+    <WhenLeft of={batches} onDone={onDone}>
+      <SubmitForm label={t.apply} change={batches.change} onSubmit={batches.run}>
+        <TextInput label={t.comment} {...props} data-autofocus />
+        <BatchProgress of={batches} />
+      </SubmitForm>
+    </WhenLeft>
   )
 }
 
@@ -171,10 +194,12 @@ export function PasswordsForm({ ids, onDone }: FormProps) {
   const { t } = useMessages(dedicatedMessages)
   const batches = useBatches(ids, (batch) => api.call('resetPasswords', { body: { ids: batch } }), { onDone })
   return (
-    <SubmitForm label={t.apply} change={batches.change} onSubmit={batches.run}>
-      <Text c="dimmed">{ids.length === 1 ? t.newPasswordAbout : t.newPasswordsAbout}</Text>
-      <BatchProgress of={batches} />
-    </SubmitForm>
+    <WhenLeft of={batches} onDone={onDone}>
+      <SubmitForm label={t.apply} change={batches.change} onSubmit={batches.run}>
+        <Text c="dimmed">{ids.length === 1 ? t.newPasswordAbout : t.newPasswordsAbout}</Text>
+        <BatchProgress of={batches} />
+      </SubmitForm>
+    </WhenLeft>
   )
 }
 
@@ -189,11 +214,10 @@ function useProlongQuote(ids: readonly number[], period: number, isWanted = true
     queryKey: ['quoteProlonging', period, ids.join()],
     queryFn: async () => {
       const parts: { readonly ids: readonly number[]; readonly answer: CustomerAnswer<'quoteProlonging'> }[] = []
-      await sendBatches(
-        toBatches(ids, maxBatch),
-        (batch) => api.call('quoteProlongingOfMany', { body: { ids: batch, period } }),
-        (batch, answer) => parts.push({ ids: batch, answer }),
-      )
+      await sendBatches(toBatches(ids, maxBatch), {
+        send: (batch) => api.call('quoteProlongingOfMany', { body: { ids: batch, period } }),
+        onSent: (batch, answer) => void parts.push({ ids: batch, answer }),
+      })
       const prices = new Map(parts.map((each) => [each.ids[0], each.answer.total_price_rub]))
       return { period, prices, total: sumRoubles([...prices.values()]), first: parts[0]?.answer.items[0] }
     },

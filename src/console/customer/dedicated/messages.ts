@@ -47,6 +47,7 @@ export const dedicatedMessages = messages({
   prolonged: phrase('{count} prolonged for {price}', 'Продлено: {count} за {price}'),
   charged: pair('Charged so far', 'Уже списано'),
   progress: phrase('Done: {done} of {all}.', 'Готово: {done} из {all}.'),
+  allDone: phrase('Done for {count}', 'Готово: {count}'),
   leftOver: phrase(
     'Left: {count}. Press the button to continue with these.',
     'Осталось: {count}. Чтобы продолжить с ними, нажмите кнопку.',
