@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
+import { scaled } from '../../test/harness/scale.ts'
 import { Refusal } from '../core/refusal.ts'
 import { readJson } from './json.ts'
 
@@ -42,7 +43,7 @@ describe('readJson', () => {
         expect(read !== undefined).toBe(!containsRefused(JSON.parse(text)))
         if (read) expect(JSON.stringify(read.value)).toBe(JSON.stringify(value))
       }),
-      { numRuns: 3000 },
+      { numRuns: scaled(20_000) },
     )
   })
 
@@ -74,7 +75,7 @@ describe('readJson', () => {
         if (!read) return
         expect(JSON.stringify(parsed(text)?.value)).toBe(JSON.stringify(read.value))
       }),
-      { numRuns: 20_000 },
+      { numRuns: scaled(80_000) },
     )
   })
 
@@ -89,7 +90,7 @@ describe('readJson', () => {
           expect(parsed(text) !== undefined || attempt(text) === undefined).toBe(true)
         },
       ),
-      { numRuns: 3000 },
+      { numRuns: scaled(20_000) },
     )
   })
 
@@ -99,7 +100,7 @@ describe('readJson', () => {
         fc.pre(!containsRefused(value))
         expect(readJson(JSON.stringify(value))).toBe(value)
       }),
-      { numRuns: 5000 },
+      { numRuns: scaled(20_000) },
     )
   })
 

@@ -13,11 +13,11 @@ import { type Opened, type Part, supervise } from './supervise.ts'
 const stopMs = 10_000
 
 /** Runs a command of this program as a process. SIGHUP makes it read its certificate again. */
-const partOf = (name: string, flags: readonly string[], log: Log, hangUp?: EventTarget, endMs = stopMs): Part => ({
+const partOf = (name: string, command: string[], log: Log, hangUp?: EventTarget, endMs = stopMs): Part => ({
   name,
   async run(onOpen, stop) {
     // The child reads its standard input as a leash: when this process is killed, the pipe closes and the child exits.
-    const child = Bun.spawn(toProcess([name, ...flags]), {
+    const child = Bun.spawn(command, {
       stdin: 'pipe',
       stdout: 'inherit',
       stderr: 'inherit',
@@ -94,8 +94,11 @@ const sandboxPartOf = (
   },
 })
 
-/** Supervises processes and loads none of their modules. Tests pass a `timing` with short pauses. */
-export const createUpCommand = (timing: Timing): Command => ({
+/**
+ * Supervises processes and loads none of their modules. Tests pass a `timing` with short pauses, and the command line
+ * of another build of this program.
+ */
+export const createUpCommand = (timing: Timing, toCommand = toProcess): Command => ({
   name: 'up',
   summary:
     'Runs everything on this machine: the shop, a gateway and, with --local-nodes=vpn, a VPN node. A sandbox gets a ' +
@@ -122,11 +125,13 @@ export const createUpCommand = (timing: Timing): Command => ({
     const local = ['gateway', ...(isVpn ? ['vpn'] : vpn ? ['sandbox-vpn'] : [])]
     const shop = partOf(
       'shop',
-      [...flags, ...(vpn?.flags ?? []), `--local-nodes=${local.join(',')}`],
+      toCommand(['shop', ...flags, ...(vpn?.flags ?? []), `--local-nodes=${local.join(',')}`]),
       log,
       hangUp,
       stopMs + config.drainSeconds * 1000,
     )
+    const nodeOf = (own: readonly string[]): Part =>
+      partOf('vpn-node', toCommand(['vpn-node', ...nodeFlags, ...own]), log)
     const terminal = createTerminal()
     const sandbox = Promise.withResolvers<void>()
     const parts: Part[] = [
@@ -139,11 +144,9 @@ export const createUpCommand = (timing: Timing): Command => ({
             onOpen(opened)
           }, end),
       },
-      partOf('gateway', nodeFlags, log, config.gatewayTlsPort > 0 ? hangUp : undefined),
-      ...(isVpn ? [partOf('vpn-node', nodeFlags, log)] : []),
-      ...(vpn
-        ? [sandboxPartOf(partOf('vpn-node', [...nodeFlags, ...vpn.flags], log), sandbox.promise, vpn.says, terminal)]
-        : []),
+      partOf('gateway', toCommand(['gateway', ...nodeFlags]), log, config.gatewayTlsPort > 0 ? hangUp : undefined),
+      ...(isVpn ? [nodeOf([])] : []),
+      ...(vpn ? [sandboxPartOf(nodeOf(vpn.flags), sandbox.promise, vpn.says, terminal)] : []),
     ]
     const onAllOpen = (opened: readonly Opened[]): void => {
       tellSystemd('READY=1')

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { isIP } from 'node:net'
 import * as fc from 'fast-check'
+import { scaled } from '../../test/harness/scale.ts'
 import {
   type Address,
   addressFromNumber,
@@ -56,7 +57,7 @@ describe('addresses', () => {
         const expected = text.includes('%') ? 0 : isIP(text)
         expect(readAddress(text) !== undefined).toBe(expected !== 0)
       }),
-      { numRuns: 20_000 },
+      { numRuns: scaled(60_000) },
     )
   })
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
-import { scaled } from '../../test/harness/scale.ts'
+import { isLong, scaled } from '../../test/harness/scale.ts'
 import { maxLoginLength, type ProxyLogin, parseProxyLogin, readProxyLogin, toSlug, writeProxyLogin } from './login.ts'
 
 const matching = (pattern: RegExp) => fc.stringMatching(pattern)
@@ -68,7 +68,7 @@ describe('the login grammar', () => {
         understood += 1
         expect(readProxyLogin(writeProxyLogin(read))).toEqual(read)
       }),
-      { numRuns: scaled(100_000) === 100_000 ? 1_000_000 : 10_000 },
+      { numRuns: isLong ? 1_000_000 : 3000 },
     )
     expect(understood).toBeGreaterThan(0)
   }, 300_000)

@@ -4,14 +4,14 @@ import { shippedUdp } from '../../src/dataplane/gateway/access/limits.ts'
 import { createDice, type Dice, mutate } from '../harness/dice.ts'
 import { loginLine, openEngine, proxyOf, type TestGateway } from '../harness/engine.ts'
 import { type RecordingOrigin, readRequest, type Script, startRecordingOrigin } from '../harness/recording-origin.ts'
-import { scaled } from '../harness/scale.ts'
+import { isLong } from '../harness/scale.ts'
 import { socksLogin, socksRequest } from '../harness/socks-client.ts'
 import { SystemClient } from '../harness/system-client.ts'
 import { until } from '../harness/until.ts'
 
 const full = 20_000
-/** A tenth of the full count takes a minute; 400 handshakes already reach every outcome. */
-const count = Math.min(full, scaled(full) === full ? full : 400)
+/** A tenth of the full count takes a minute; 200 handshakes already reach more than 15 outcomes. */
+const count = isLong ? full : 200
 const atOnce = 8
 /**
  * Time limits of a silent client. The first is short, because a tenth of the clients wait for it. A difference is

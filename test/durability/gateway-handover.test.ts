@@ -7,7 +7,7 @@ import { engines } from '../harness/database.ts'
 import { gatewayEngine } from '../harness/engine.ts'
 import { type BoughtProxy, buyWhenSold, freePort, somePorts, startOrigin } from '../harness/gateway.ts'
 import { type GatewayProcess, makeGatewayProcess } from '../harness/gateway-process.ts'
-import { keepTrying } from '../harness/keep-trying.ts'
+import { keepTrying, pace } from '../harness/keep-trying.ts'
 import { longTest } from '../harness/long-test.ts'
 import { isLong, scaled } from '../harness/scale.ts'
 import { type Service, startService } from '../harness/service.ts'
@@ -33,7 +33,7 @@ const tunnelCount = scaled(500)
 /** Small, so that a draining process must request more leases many times. */
 const leaseBytes = 65_536
 const payload = 'x'.repeat(700)
-/** The number of loops that send through the tunnels, and of those that connect: each takes a processor. */
+/** The number of loops that send through the tunnels, and of those that connect. */
 const [senderCount, connectorCount] = isLong ? [2, 4] : [1, 2]
 /** To the other engine and back in a long run; otherwise the next takeover returns from it. */
 const otherEngine = gatewayEngine === 'linux' ? 'portable' : 'linux'
@@ -165,8 +165,8 @@ describe.each(databases)('takeover of a running gateway, on %s', (engine) => {
   }
 
   /**
-   * Sends through every tunnel in turn, until stopped and at least three times each. Returns a function that stops it
-   * and returns the number of broken tunnels.
+   * Sends through every tunnel in turn, until stopped and at least three times each, with a pause after each turn.
+   * Returns a function that stops it and returns the number of broken tunnels.
    */
   function sendThrough(tunnels: readonly { access: Access; tunnel: Tunnel }[]) {
     const state = { isOver: false }
@@ -178,6 +178,7 @@ describe.each(databases)('takeover of a running gateway, on %s', (engine) => {
           if (answer === payload) each.access.relayed += 2 * payload.length
           else whole.delete(each)
         }
+        await pace()
       }
       return share.length - whole.size
     }

@@ -1,4 +1,11 @@
+import { isLong } from './scale.ts'
 import { until } from './until.ts'
+
+/**
+ * A customer's pause between two requests; none in a long run. Loops without it take all processors from the process
+ * that starts. A takeover lasts as long as the start of a process: some 50 requests of each loop.
+ */
+export const pace = (): Promise<void> => (isLong ? Promise.resolve() : Bun.sleep(10))
 
 /** Repeats an attempt in parallel lanes until ended. An attempt returns what went wrong; undefined if it was served. */
 export function keepTrying(lanes: number, attempt: (turn: number) => Promise<string | undefined>) {
@@ -9,6 +16,7 @@ export function keepTrying(lanes: number, attempt: (turn: number) => Promise<str
       const problem = await attempt(turn).catch(String)
       if (problem === undefined) state.served += 1
       else failures.push(problem)
+      await pace()
     }
   }
   const all = Promise.all(Array.from({ length: lanes }, (_, index) => lane(index)))

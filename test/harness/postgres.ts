@@ -70,7 +70,8 @@ tail -n 20 "$folder/log" >&2
 cd / && rm -rf "$folder" "$data"
 `
 
-const forgetful = ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off']
+/** Test databases live for seconds: vacuuming them costs more than it saves. */
+const forgetful = ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off', 'autovacuum=off']
 
 /** Starts a server, or uses the one named by TURNPIKE_TEST_POSTGRES_URL. */
 export async function startPostgres(options: PostgresOptions = {}): Promise<Postgres> {

@@ -4,7 +4,16 @@ import { basename, join } from 'node:path'
 import { type Caller, createCaller } from '../harness/caller.ts'
 import { makePreparedTestDatabase, type TestDatabase } from '../harness/database.ts'
 import { freePort } from '../harness/gateway.ts'
-import { endStarted, isAlive, pidOf, type Running, runTurnpike, startTurnpike, untilTrue } from '../harness/turnpike.ts'
+import {
+  endStarted,
+  isAlive,
+  packedProgram,
+  pidOf,
+  type Running,
+  runTurnpike,
+  startTurnpike,
+  untilTrue,
+} from '../harness/turnpike.ts'
 
 const opened = /open at (http:\/\/\S+)/
 const quote = '/dedicated/quote?country_code=DE&period=30&count=1&ipv=4'
@@ -96,7 +105,8 @@ describe('one turnpike up whose ports other programs hold at first', () => {
     settings = settingsOf(testDatabase)
     onPort = takePort(settings.port)
     onGatewayPort = takePort(settings.gatewayPort)
-    up = startTurnpike([], settings.env, quickUp)
+    // A dozen starts of parts, packed; the next `up` starts them from the sources.
+    up = startTurnpike([], { ...settings.env, TURNPIKE_TEST_PROGRAM: packedProgram ?? '' }, quickUp)
   })
   afterAll(async () => {
     await endStarted()

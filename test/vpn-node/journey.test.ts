@@ -11,6 +11,7 @@ import { type Net, netAddresses, openNet } from '../harness/netns.ts'
 import { findNetnsSupport } from '../harness/netns-support.ts'
 import { isLong } from '../harness/scale.ts'
 import { startStopwatch } from '../harness/stopwatch.ts'
+import { runtimeCommand } from '../harness/turnpike.ts'
 import { type Client, openClient, until } from '../harness/vpn-tunnel.ts'
 import { toolsWithinMs } from '../harness/wireguard.ts'
 
@@ -31,9 +32,9 @@ describe('a VPN subscription bought over the API', () => {
   let publicKey: string
   let commands: CommandServer
 
-  const runner = [process.execPath, '--no-env-file', program]
+  const fromSources = [process.execPath, '--no-env-file', program]
   const leash = () => ['ip', 'netns', 'exec', net.node, 'setpriv', '--pdeathsig', 'KILL']
-  const under = (...args: string[]) => [...leash(), ...runner, ...args]
+  const under = (...args: string[]) => [...leash(), ...runtimeCommand, ...args]
   const env = (of: 'shop' | 'node', more: Record<string, string> = {}) => ({
     PATH: process.env['PATH'] ?? '',
     TURNPIKE_DATA: join(folder, of),
@@ -48,8 +49,8 @@ describe('a VPN subscription bought over the API', () => {
     expect([exit, err]).toEqual([0, ''])
     return JSON.parse(out)
   }
-  async function startNode(more: Record<string, string> = {}) {
-    node = Bun.spawn(under('vpn-node'), {
+  async function startNode(more: Record<string, string> = {}, runner = runtimeCommand) {
+    node = Bun.spawn([...leash(), ...runner, 'vpn-node'], {
       env: env('node', { TURNPIKE_SHOP_URL: shop, ...more }),
       stdout: 'inherit',
       stderr: 'inherit',
@@ -96,7 +97,7 @@ describe('a VPN subscription bought over the API', () => {
       )
     await until('the shop', isUp)
     const { key } = await tool('shop', 'node', 'add', 'here', '--kind=vpn', '--location=here')
-    await startNode({ TURNPIKE_NODE_KEY: key })
+    await startNode({ TURNPIKE_NODE_KEY: key }, fromSources)
   }, toolsWithinMs)
   afterAll(async () => {
     node?.kill('SIGKILL')

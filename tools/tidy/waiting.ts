@@ -28,6 +28,7 @@ const mayWait: readonly string[] = [
   'test/durability/relay-load.ts',
   'test/durability/payments-worker.ts',
   'test/harness/apt.ts',
+  'test/harness/keep-trying.ts',
   'test/harness/peer-proxies.ts',
   'test/harness/raw.ts',
   'test/harness/until.ts',

@@ -9,7 +9,7 @@ import {
   replaceProxy,
   shippedWith,
 } from '../../../test/harness/proxies.ts'
-import { scaled } from '../../../test/harness/scale.ts'
+import { isLong } from '../../../test/harness/scale.ts'
 import { addCustomer, credit, findingsOf, keylessRequest } from '../../../test/harness/wired.ts'
 import type { CustomerId } from '../../core/ids.ts'
 import { Refusal } from '../../core/refusal.ts'
@@ -437,7 +437,7 @@ class Replay {
   }
 }
 
-const histories = { sqlite: scaled(400), postgres: scaled(60) }
+const histories = isLong ? { sqlite: 400, postgres: 60 } : { sqlite: 10, postgres: 2 }
 
 describe.each([...engines])('random histories of dedicated proxies on %s', (engine) => {
   test('random histories give the addresses, terms, prices and balances of the model, and verify finds nothing', async () => {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
 import { HandClock } from '../../../test/harness/clock.ts'
 import { type Engine, openTestDatabase } from '../../../test/harness/database.ts'
-import { scaled } from '../../../test/harness/scale.ts'
+import { isLong } from '../../../test/harness/scale.ts'
 import { wire } from '../../../test/harness/wired.ts'
 import type { Services } from '../../app/shop/services.ts'
 import type { CustomerId, OrderId, TokenId } from '../../core/ids.ts'
@@ -405,8 +405,8 @@ describe('random histories of purchases and refunds', () => {
   const seed = Date.now() % 2 ** 31
 
   test.each([
-    ['sqlite', scaled(2000)],
-    ['postgres', scaled(300)],
+    ['sqlite', isLong ? 2000 : 50],
+    ['postgres', isLong ? 300 : 8],
   ] as const)(
     '%s: %d random histories of 50 steps give the balances, lists and token spending of the model',
     async (engine, count) => {

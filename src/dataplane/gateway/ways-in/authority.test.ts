@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
+import { scaled } from '../../../../test/harness/scale.ts'
 import { addressFromNumber, formatAddress, readAddress } from '../../../core/address.ts'
 import { formatAuthority, readAuthority } from './authority.ts'
 
@@ -45,7 +46,7 @@ describe('readAuthority', () => {
         expect(read.host).toMatch(/^[a-z0-9._:-]+$/)
         expect(Number.isInteger(read.port) && read.port >= 1 && read.port <= 65_535).toBe(true)
       }),
-      { numRuns: 20_000 },
+      { numRuns: scaled(40_000) },
     )
   })
 

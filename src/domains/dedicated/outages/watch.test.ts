@@ -267,7 +267,7 @@ const pairs = [...engines].flatMap((engine) => (['extend', 'refund'] as const).m
 const cases = pairs.filter(({ engine, time }) => isLong || (engine === 'sqlite') === (time === 'extend'))
 
 /** The number of random histories per shop. */
-const historiesOn = isLong ? { sqlite: 200, postgres: 40 } : { sqlite: 8, postgres: 3 }
+const historiesOn = isLong ? { sqlite: 200, postgres: 40 } : { sqlite: 4, postgres: 2 }
 
 describe.each(cases)('random outages of nodes on $engine, compensated by $time', ({ engine, time }) => {
   test('the compensation of random node outages is between the modelled minimum and maximum loss', async () => {

@@ -77,7 +77,7 @@ type Step =
 
 const nodeCount = 3
 /** Number of random histories. */
-const historiesOn = isLong ? { sqlite: 1000, postgres: 250 } : { sqlite: 40, postgres: 10 }
+const historiesOn = isLong ? { sqlite: 1000, postgres: 250 } : { sqlite: 20, postgres: 5 }
 const node = fc.nat(nodeCount - 1)
 const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 6, arbitrary: fc.record({ do: fc.constant('relay' as const), node, bytes: fc.bigInt(1n, leaseBytes) }) },

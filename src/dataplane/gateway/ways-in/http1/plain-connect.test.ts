@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
+import { scaled } from '../../../../../test/harness/scale.ts'
 import type { ClientEvent } from '../request.ts'
 import { readPlainConnect } from './plain-connect.ts'
 import { HttpRequestReader } from './request.ts'
@@ -77,7 +78,7 @@ test('readPlainConnect returns the same tunnel as HttpRequestReader, or undefine
       if (isTunnel) expect(readAtOnce(bytes)).toEqual(slow)
       else expect(plain).toBeUndefined()
     }),
-    { numRuns: 5000 },
+    { numRuns: scaled(20_000) },
   )
 })
 
