@@ -250,12 +250,12 @@ export class SiteVisitor implements TlsOwner {
     const written = whenReady(answer, (ready) => this.respond(ready, draft))
     if (written instanceof Promise) {
       this.tls.pause()
-      void written.catch((fault: unknown) => this.fail(fault))
+      void written.catch((fault: unknown) => this.fail(fault, aborter.signal))
     }
   }
 
-  private fail(fault: unknown): void {
-    this.site.deps.onFault(fault)
+  private fail(fault: unknown, signal: AbortSignal): void {
+    this.site.noteFault(fault, signal)
     this.tls.terminate()
   }
 

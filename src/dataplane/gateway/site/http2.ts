@@ -86,7 +86,7 @@ export class StreamVisitor implements StreamOwner {
     const written = whenReady(answer, (ready) => this.respond(ready))
     if (written instanceof Promise)
       void written.catch((fault: unknown) => {
-        site.deps.onFault(fault)
+        site.noteFault(fault, this.aborter.signal)
         this.stream.reset('internal')
       })
   }

@@ -94,6 +94,8 @@ export function openSite(
   }
 }
 
+const faultEveryMs = 10_000
+
 /** A web site on a gateway's TLS port. Requests with a customer's credentials go to the engine instead. */
 export class SiteServer implements VisitedSite {
   private readonly seats = new Seats(0, () => 0)
@@ -102,6 +104,7 @@ export class SiteServer implements VisitedSite {
   readonly answers: FairBudget
   private date = { second: 0, text: '' }
   isDraining = false
+  private isFaultNoted = false
   /** Requests since the start. */
   requests = 0
 
@@ -173,12 +176,21 @@ export class SiteServer implements VisitedSite {
     if (method === 'CONNECT' || method === 'TRACE') return plainAnswer(405, undefined, allowed)
     if (path === '*') return { status: 200, fields: [], body: nothing }
     const answer = this.deps.content(request, signal)
-    return answer instanceof Promise ? answer.catch((fault: unknown) => this.fail(fault)) : answer
+    if (!(answer instanceof Promise)) return answer
+    return answer.catch((fault: unknown) => {
+      this.noteFault(fault, signal)
+      return plainAnswer(500)
+    })
   }
 
-  private fail(fault: unknown): SiteAnswer {
+  /** Reports at most one fault in ten seconds, because visitors cause them. A visitor that left caused none. */
+  noteFault(fault: unknown, signal: AbortSignal): void {
+    if (signal.aborted || this.isFaultNoted) return
+    this.isFaultNoted = true
+    this.deps.after(faultEveryMs, () => {
+      this.isFaultNoted = false
+    })
     this.deps.onFault(fault)
-    return plainAnswer(500)
   }
 
   /** Fields of an answer with its date and length. */

@@ -16,7 +16,6 @@ export type VisitedSite = {
     readonly handOver: (client: TlsClient) => void
     readonly sockets: Sockets
     readonly after: After
-    readonly onFault: (fault: unknown) => void
   }
   readonly bodies: FairBudget
   readonly answers: FairBudget
@@ -24,6 +23,8 @@ export type VisitedSite = {
   /** Requests since the start. */
   requests: number
   isCustomer(read: (name: string) => readonly string[], target: string): boolean
+  /** Reports that an answer failed, unless its visitor has left. */
+  noteFault(fault: unknown, signal: AbortSignal): void
   answer(request: SiteRequest, signal: AbortSignal): MaybePromise<SiteAnswer>
   /** Fields of an answer with its date and length. */
   complete(answer: SiteAnswer, isHead: boolean): { readonly fields: readonly Field[]; readonly hasBody: boolean }
