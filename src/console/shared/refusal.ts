@@ -2,54 +2,54 @@ import { type CallRefused, isRecord } from '../client/call.ts'
 
 type Problem = { readonly field: string; readonly problem: string }
 
-/** The Russian name of each field on pages. A field that is on no page keeps its own name. */
-const fields: Readonly<Record<string, string>> = {
-  address: 'Адрес',
-  amount_rub: 'Сумма',
-  body: 'Запрос',
-  cap_rub: 'Лимит расходов',
-  cities: 'Город',
-  code: 'Код',
-  comment: 'Комментарий',
-  count: 'Сколько',
-  countries: 'Страна',
-  country: 'Страна',
-  country_code: 'Страна',
-  current_password: 'Текущий пароль',
-  day: 'День',
-  email: 'Эл. почта',
-  expires_at: 'Действует до',
-  format: 'Формат',
-  from: 'Начало',
-  gb: 'Гигабайты',
-  ids: 'Прокси',
-  ip: 'Адрес',
-  ipv: 'Тип',
-  link: 'Ссылка',
-  local: 'Свой адрес',
-  location: 'Расположение',
-  login: 'Логин',
-  method: 'Способ',
-  name: 'Имя',
-  node: 'Узел',
-  nodes: 'Узлы',
-  note: 'Заметка',
-  password: 'Пароль',
-  period: 'Срок',
-  pool: 'Пул',
-  pool_type: 'Пул',
-  port_type: 'Протокол',
-  prefix: 'Диапазон',
-  quantity: 'Сколько строк',
-  role: 'Роль',
-  scopes: 'Права',
-  session_ttl: 'Длительность сеанса',
-  subuser_id: 'Субпользователь',
-  supplied_bytes: 'По данным поставщика',
-  to: 'Конец',
-  to_subuser_id: 'Кому',
-  upstream: 'Вышестоящий прокси',
-  username: 'Логин',
+/** The name of each field on pages, in English and Russian. A field that is on no page keeps its own name. */
+const fields: Readonly<Record<string, readonly [en: string, ru: string]>> = {
+  address: ['Address', 'Адрес'],
+  amount_rub: ['Amount', 'Сумма'],
+  body: ['Request', 'Запрос'],
+  cap_rub: ['Spending limit', 'Лимит расходов'],
+  cities: ['City', 'Город'],
+  code: ['Code', 'Код'],
+  comment: ['Comment', 'Комментарий'],
+  count: ['How many', 'Сколько'],
+  countries: ['Country', 'Страна'],
+  country: ['Country', 'Страна'],
+  country_code: ['Country', 'Страна'],
+  current_password: ['Current password', 'Текущий пароль'],
+  day: ['Day', 'День'],
+  email: ['E-mail address', 'Эл. почта'],
+  expires_at: ['Valid until', 'Действует до'],
+  format: ['Format', 'Формат'],
+  from: ['From', 'Начало'],
+  gb: ['Gigabytes', 'Гигабайты'],
+  ids: ['Proxies', 'Прокси'],
+  ip: ['Address', 'Адрес'],
+  ipv: ['Type', 'Тип'],
+  link: ['Link', 'Ссылка'],
+  local: ['Own address', 'Свой адрес'],
+  location: ['Location', 'Расположение'],
+  login: ['Login', 'Логин'],
+  method: ['Method', 'Способ'],
+  name: ['Name', 'Имя'],
+  node: ['Node', 'Узел'],
+  nodes: ['Nodes', 'Узлы'],
+  note: ['Note', 'Заметка'],
+  password: ['Password', 'Пароль'],
+  period: ['Term', 'Срок'],
+  pool: ['Pool', 'Пул'],
+  pool_type: ['Pool', 'Пул'],
+  port_type: ['Protocol', 'Протокол'],
+  prefix: ['Range', 'Диапазон'],
+  quantity: ['How many lines', 'Сколько строк'],
+  role: ['Role', 'Роль'],
+  scopes: ['Rights', 'Права'],
+  session_ttl: ['Session length', 'Длительность сеанса'],
+  subuser_id: ['Sub-user', 'Субпользователь'],
+  supplied_bytes: ["Supplier's figure", 'По данным поставщика'],
+  to: ['To', 'Конец'],
+  to_subuser_id: ['To', 'Кому'],
+  upstream: ['Upstream proxy', 'Вышестоящий прокси'],
+  username: ['Login', 'Логин'],
 }
 
 /** The faulty fields of a refusal, all at once; none for a refusal of another kind. */
@@ -59,7 +59,12 @@ export const problemsOf = ({ details }: CallRefused): readonly Problem[] =>
 const isProblem = (value: unknown): value is Problem =>
   isRecord(value) && typeof value['field'] === 'string' && typeof value['problem'] === 'string'
 
-const sayProblem = ({ field, problem }: Problem): string => `${fields[field.split('.')[0] ?? ''] ?? field}: ${problem}.`
+const sayProblem =
+  (language: 'en' | 'ru') =>
+  ({ field, problem }: Problem): string => {
+    const [en, ru] = fields[field.split('.')[0] ?? ''] ?? [field, field]
+    return `${language === 'en' ? en : ru}: ${problem}.`
+  }
 
 /** The shop writes this time in UTC; the page writes it in the reader's time zone. */
 const replacedRecently = {
@@ -75,7 +80,7 @@ const priceChanged = {
     `Цена изменилась: теперь ${price}. Деньги не списаны. Чтобы купить по этой цене, нажмите кнопку ещё раз.`,
 }
 
-/** The shop's own sentence. In Russian each faulty field has the name that it has on pages. */
+/** The shop's own sentence. Each faulty field has the name that it has on pages. */
 export function sayRefusal(
   refusal: CallRefused,
   language: 'en' | 'ru',
@@ -86,5 +91,5 @@ export function sayRefusal(
   const again = isRecord(details) ? details['again_at'] : undefined
   if (typeof again === 'string') return `${replacedRecently[language]}${write.moment(again)}.`
   const problems = problemsOf(refusal)
-  return language === 'ru' && problems.length > 0 ? problems.map(sayProblem).join(' ') : message
+  return problems.length > 0 ? problems.map(sayProblem(language)).join(' ') : message
 }
