@@ -10,7 +10,7 @@ const lanes = 8
 const parts = 10
 
 type Load = {
-  /** What is counted, in the plural. */
+  /** The things that are counted, in the plural. */
   readonly what: string
   readonly count: number
   readonly maxGrowthBytes: number
