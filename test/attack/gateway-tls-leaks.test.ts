@@ -20,8 +20,8 @@ import { WireClient } from '../harness/wire-client.ts'
 const handshakes = Number(process.env['TURNPIKE_TEST_HANDSHAKES'] ?? (isLong ? 100_000 : 400))
 const tunnels = Number(process.env['TURNPIKE_TEST_TUNNELS'] ?? (isLong ? 100_000 : 400))
 /**
- * Above the memory after the first tenth, because the garbage collector runs late. A TLS object that is not freed is 10 KB
- * of each connection, 900 MiB in a long run.
+ * Above the memory after the first tenth, because the garbage collector runs late. A TLS object that is not freed is
+ * 10 KB of each connection, 900 MiB in a long run.
  */
 const maxGrowthBytes = 256 * 1024 * 1024
 /** A ClientHello and a Finished of Bun have 500 to 600 bytes; above it the handshake completes. */
