@@ -1,8 +1,10 @@
 /** Tests of what a gateway does on either relay engine: they run on the Linux engine, and again on the portable one. */
 const ofGateways = [
   'attack/gateway-*',
+  'attack/tls-crowd',
   'journeys/gateway*',
   'journeys/dedicated-check',
+  'journeys/fleet-hop',
   'durability/gateway-*',
   'browser/gateway*',
 ].map((pattern) => new Bun.Glob(`test/${pattern}.test.ts`))

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { resolve } from 'node:path'
-import { chooseFiles, toLanes, toParts } from './parts.ts'
+import { chooseFiles, toGatewayParts, toLanes, toParts } from './parts.ts'
 
 const all = [
   'src/a/b.test.ts',
@@ -41,6 +41,16 @@ test('a long run repeats every gateway test with 2 and with 4 reactors, a short 
   expect(again(true)).toEqual([
     [2, ofGateways],
     [4, ofGateways],
+  ])
+})
+
+test('test:gateways runs every gateway test and no other, with 1, 2 and 4 reactors and on the portable engine', () => {
+  const ofGateways = ['test/attack/gateway-socks.test.ts', 'test/durability/gateway-kill.test.ts']
+  expect(toGatewayParts(all).map(({ engine, reactors, files }) => [engine, reactors, files])).toEqual([
+    ['linux', 1, ofGateways],
+    ['linux', 2, ofGateways],
+    ['linux', 4, ofGateways],
+    ['portable', undefined, ofGateways],
   ])
 })
 

@@ -12,6 +12,15 @@ export type Part = {
 /** A long run repeats the gateway tests with so many reactors; otherwise they run with one. */
 const otherReactors = [2, 4]
 
+const withReactors = (count: number, files: readonly string[]): Part => ({
+  name: `gateways with ${count} reactor${count === 1 ? '' : 's'}`,
+  engine: 'linux',
+  reactors: count,
+  files: files.filter(isOfGateways),
+})
+
+const onPortable = (files: readonly string[]): Part => ({ name: 'portable engine', engine: 'portable', files })
+
 const isOfLongRun = (file: string): boolean => file.endsWith('.long.test.ts')
 
 /** Files whose path contains a filter; `*.long.test.ts` only in a long run, or when a filter names one exactly. */
@@ -46,15 +55,16 @@ export function toParts(files: readonly string[], isLong: boolean): Part[] {
   const reactors = isLong ? otherReactors : []
   return [
     ...linux.map((part) => ({ ...part, engine: 'linux' as const })),
-    ...reactors.map((count) => ({
-      name: `gateways with ${count} reactor${count === 1 ? '' : 's'}`,
-      engine: 'linux' as const,
-      reactors: count,
-      files: files.filter(isOfGateways),
-    })),
-    { name: 'portable engine', engine: 'portable' as const, files: again },
+    ...reactors.map((count) => withReactors(count, files)),
+    onPortable(again),
   ].filter((part) => part.files.length > 0)
 }
+
+/** The gateway tests alone, with 1, 2 and 4 reactors and on the portable engine, at the counts of a short run. */
+export const toGatewayParts = (files: readonly string[]): Part[] =>
+  [...[1, ...otherReactors].map((count) => withReactors(count, files)), onPortable(files.filter(isOfGateways))].filter(
+    (part) => part.files.length > 0,
+  )
 
 /** Parts with files that take many minutes on one processor, while they wait for killed processes. */
 const slowParts = ['durability', 'backup and verify', 'storm']

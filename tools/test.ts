@@ -1,7 +1,7 @@
 /**
  * The test command.
  *
- *     npm test -- [--slow] [PATH…]     npm run test:long -- [--slow] [PATH…]
+ *     npm test -- [--slow] [PATH…]     npm run test:long -- [--slow] [PATH…]     npm run test:gateways -- [PATH…]
  *
  * Runs every test even when one fails; with a PATH only the matching test files. `--slow` lists the ten slowest tests.
  * It prints the 20 files with the most processor seconds; a file over its budget (`budgets.ts`) fails the run. The last
@@ -17,7 +17,7 @@ import { prepareDatabases } from '../test/harness/prepared.ts'
 import { readProcessorSeconds } from '../test/harness/processor-time.ts'
 import { findDearest, findOverBudget, readMeasured, toFigures } from './budgets.ts'
 import { type Build, createBuildRecord } from './builds.ts'
-import { chooseFiles, type Lane, type Part, toLanes, toParts } from './parts.ts'
+import { chooseFiles, type Lane, type Part, toGatewayParts, toLanes, toParts } from './parts.ts'
 import { inSeconds, projectRoot, runProgram } from './program.ts'
 import {
   addCounts,
@@ -33,6 +33,8 @@ import {
 
 const startedAt = performance.now()
 const isLong = process.argv.includes('--long')
+/** The gateway tests alone, once for each engine and number of reactors. */
+const isOfGatewaysOnly = process.argv.includes('--gateways')
 const showsSlowest = process.argv.includes('--slow')
 const filters = process.argv.slice(2).filter((argument) => !argument.startsWith('--'))
 
@@ -202,7 +204,7 @@ const files = chooseFiles(
   filters,
   isLong,
 )
-const parts = toParts(files, isLong)
+const parts = isOfGatewaysOnly ? toGatewayParts(files) : toParts(files, isLong)
 console.log(`${isLong ? 'long run' : 'run'} of ${files.length} test files, ${filesAtOnce} at a time`)
 if (files.length === 0) failures.push(`no test file matches ${filters.join(', ')}`)
 
@@ -213,8 +215,8 @@ const measured = existsSync(measuredFile)
   ? readMeasured(readFileSync(measuredFile, 'utf8'), projectRoot)
   : new Map<string, number>()
 const figures = new Map(Object.entries(JSON.parse(readFileSync(figuresFile, 'utf8')) as Record<string, number>))
-// Long forms have no budget.
-const overBudget = isLong ? [] : findOverBudget(measured, figures)
+// Long forms, and tests on more reactors than cores, have no budget.
+const overBudget = isLong || isOfGatewaysOnly ? [] : findOverBudget(measured, figures)
 failures.push(...overBudget)
 if (process.env['TURNPIKE_TEST_TIMINGS'] && !isLong) {
   writeFileSync(figuresFile, `${JSON.stringify(toFigures(measured, figures), undefined, 2)}\n`)
@@ -223,7 +225,7 @@ const all = addCounts(counts, { passed: 0, failed: overBudget.length, skipped: 0
 
 for (const line of findDearest(measured, dearestCount)) console.log(line)
 if (showsSlowest) for (const line of findSlowest(reports, slowestCount)) console.log(line)
-if (isLong) for (const { name, tookMs } of times) console.log(`time ${name}: ${inSeconds(tookMs)}`)
+if (isLong || isOfGatewaysOnly) for (const { name, tookMs } of times) console.log(`time ${name}: ${inSeconds(tookMs)}`)
 const ofFiles = measured.values().reduce((sum, each) => sum + each, 0)
 const ofAll = readProcessorSeconds(process.pid)
 console.log(`time in all: ${inSeconds(performance.now() - startedAt)}`)

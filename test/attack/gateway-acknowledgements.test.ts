@@ -1,10 +1,13 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect } from 'bun:test'
 import type { Socket, TCPSocketListener } from 'bun'
 import { maxLost } from '../../src/dataplane/gateway/metering/losses.ts'
-import { loginLine, openEngine, type TestGateway, until } from '../harness/engine.ts'
+import { createSockets } from '../../src/dataplane/gateway/system/sockets.ts'
+import type { WithDescriptor } from '../../src/dataplane/tls/tls-socket.ts'
+import { digestOf, loginLine, openEngine, subuserOf, type TestGateway, until } from '../harness/engine.ts'
 import { findNetnsSupport } from '../harness/netns-support.ts'
 import { enterOwnNetwork, type OwnNetwork } from '../harness/own-network.ts'
 import { isLong } from '../harness/scale.ts'
+import { untilStill } from '../harness/until.ts'
 import { type AckPolicy, openUserTcp, type UserConnection, type UserTcp } from '../harness/user-tcp.ts'
 
 /**
@@ -25,10 +28,13 @@ let network: OwnNetwork
 let machine: UserTcp
 let gateway: TestGateway
 let origin: TCPSocketListener<Sending>
-let billed: number
+/** By sub-user. */
+const billedOf = new Map<string, number>()
 let isStopped = false
 /** Bytes that origins have sent since the test began. */
 let originSentBytes = 0
+/** The origin's socket that was opened last. */
+let sending = -1
 
 type Sending = { left: number; ends: boolean }
 
@@ -47,7 +53,10 @@ function startOrigin(): TCPSocketListener<Sending> {
     hostname: origin4,
     port: 0,
     socket: {
-      open: (socket) => void (socket.data = { left: 0, ends: false }),
+      open(socket: Socket<Sending> & WithDescriptor) {
+        socket.data = { left: 0, ends: false }
+        sending = socket.fd ?? -1
+      },
       data(socket, bytes) {
         const request = bytes.toString()
         socket.data = { left: Number.parseInt(request, 10), ends: request.endsWith('no more') }
@@ -59,8 +68,8 @@ function startOrigin(): TCPSocketListener<Sending> {
 }
 
 function readBill(): number {
-  for (const { received } of gateway.engine.dataPath.takeChanged().subusers) billed = received
-  return billed
+  for (const { id, received } of gateway.engine.dataPath.takeChanged().subusers) billedOf.set(id, received)
+  return billedOf.values().reduce((sum, each) => sum + each, 0)
 }
 
 async function tunnel(login = 'pavel', window?: number): Promise<UserConnection> {
@@ -124,7 +133,7 @@ describe('billing by TCP acknowledgements', () => {
 
   beforeEach(() => {
     if (!isPossible) return
-    billed = 0
+    billedOf.clear()
     isStopped = false
     originSentBytes = 0
     openGateway(hourMs)
@@ -176,10 +185,12 @@ describe('billing by TCP acknowledgements', () => {
     expect(bill).toBeLessThanOrEqual(got)
   })
 
-  test('a client that acknowledges nothing gets at most 1 MiB unbilled per credential on 100 connections', async () => {
+  test('a customer whose clients acknowledge nothing gets at most 1 MiB unbilled on 100 connections of two sub-users', async () => {
     const got = 100 * 20_000
+    const other = 'second'
+    gateway.change({ subusers: [subuserOf({ id: 'sub-second', login: other, digest: digestOf(other) })] })
     for (let count = 0; count < 100; count += 1) {
-      const client = await tunnel()
+      const client = await tunnel(count % 2 === 0 ? 'pavel' : other)
       await download(client, 20_000, 'none')
       client.reset()
     }
@@ -210,6 +221,20 @@ describe('billing by TCP acknowledgements', () => {
     client.reset()
     expect([await finalBill(), client.receivedBytes - head]).toEqual([100_000, 100_000])
   })
+
+  test.each(['pavel', 'anna'])(
+    'a client whose TCP window is zero makes an origin send at most 256 KiB into a tunnel of %s',
+    async (login) => {
+      const client = await tunnel(login)
+      client.setWindow(0)
+      client.send('5000000')
+      const sockets = createSockets(process.platform)
+      const taken = () => sockets.acknowledged(sending) ?? 0
+      await until(() => taken() > 0)
+      expect(await untilStill(taken)).toBeLessThanOrEqual(256 * 1024)
+      client.reset()
+    },
+  )
 
   test('a client that closes in order and then stays silent gains at most 3 segments', async () => {
     const client = await tunnel()

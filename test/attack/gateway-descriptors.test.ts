@@ -212,9 +212,9 @@ describe('file descriptors of the gateway', () => {
       client.finish()
       client.drop()
     }
-    const { open: opened, settling } = gateway.engine.status
-    expect(settling).toBeGreaterThan(0)
-    expect(opened + settling).toBeLessThanOrEqual(22)
+    expect(gateway.engine.status.settling).toBeGreaterThan(0)
+    // Another reactor evicts a moment later.
+    await until(() => gateway.engine.status.open + gateway.engine.status.settling <= 22)
     const client = await ask(`${origin4}:${origin.port}`, 'anna', 2)
     expect(await answerOf(client)).toBe('200')
     client.reset()

@@ -1,22 +1,20 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { readdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { realRuntime } from '../../src/app/shop/services.ts'
 import { makeCertificate, putCertificate } from '../harness/certificates.ts'
-import { createDice, type Dice, mutate } from '../harness/dice.ts'
+import { type Dice, mutate } from '../harness/dice.ts'
 import { type BoughtProxy, buyWhenSold, freePort } from '../harness/gateway.ts'
 import { type GatewayProcess, makeGatewayProcess } from '../harness/gateway-process.ts'
 import { fuzzConnection, makeBlocks } from '../harness/http2-fuzz.ts'
+import { loadProcess } from '../harness/process-load.ts'
 import { isLong } from '../harness/scale.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { basic, openTunnel } from '../harness/transfers.ts'
 import { startEcho } from '../harness/tunnel.ts'
-import { untilTrue } from '../harness/turnpike.ts'
 import { TestAssociation, toDatagram } from '../harness/udp.ts'
-import { untilStill } from '../harness/until.ts'
 
 /** As many as fit in 10 minutes on a busy machine with 2 cores. TURNPIKE_TEST_FUZZ=10000000 sets another number. */
 const count = Number(process.env['TURNPIKE_TEST_FUZZ'] ?? (isLong ? 2_000_000 : 1500))
-const lanes = 8
 /** Above the memory after the first tenth of the frames or datagrams. */
 const maxGrowthBytes = 256 * 1024 * 1024
 
@@ -56,54 +54,11 @@ afterAll(async () => {
   await service.stop()
 })
 
-/** Memory of the gateway process. */
-const residentBytes = (): number =>
-  1024 * Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${gateway.pid}/status`, 'utf8'))?.[1])
-const countFiles = (): number => readdirSync(`/proc/${gateway.pid}/fd`).length
-
-/**
- * Runs `act` in all lanes until they have sent `count`. The process has the same descriptors afterwards as before, and
- * its memory does not grow after the first tenth.
- */
-async function flood(what: string, act: (dice: Dice) => Promise<number>): Promise<void> {
-  const seed = Math.floor(Math.random() * 2 ** 31)
-  const startedAt = performance.now()
-  let sent = 0
-  const runTo = (max: number, from: number): Promise<void[]> =>
-    Promise.all(
-      Array.from({ length: lanes }, async (_, lane) => {
-        const dice = createDice(seed + from + lane)
-        while (sent < max) {
-          const more = await act(dice)
-          sent += more
-        }
-      }),
-    )
-  try {
-    // Each thread of the gateway opens descriptors of its own when it starts.
-    await runTo(count / 10, 0)
-    await untilStill(countFiles)
-    const before = { files: countFiles(), bytes: residentBytes() }
-    for (let tenth = 2; tenth <= 10; tenth += 1) {
-      await runTo((count * tenth) / 10, tenth * lanes)
-      const seconds = Math.round((performance.now() - startedAt) / 1000)
-      if (isLong) console.log(`${sent} ${what}, ${seconds} s, ${residentBytes() >> 20} MiB, ${countFiles()} files`)
-    }
-    await untilTrue(() => countFiles() <= before.files)
-    const after = { files: countFiles(), bytes: residentBytes() }
-    expect(after.files).toBeLessThanOrEqual(before.files)
-    expect(after.bytes - before.bytes).toBeLessThan(maxGrowthBytes)
-    expect(gateway.errors).toBe('')
-  } catch (error) {
-    throw new Error(`seed ${seed}, ${sent} ${what}`, { cause: error })
-  }
-}
-
 test(`${count} fuzzed HTTP/2 frames crash nothing and leak no descriptor of a gateway with a site`, async () => {
   const proxy = await buyWhenSold(service)
   const udp = { host: '127.0.0.1', port: udpEcho.port }
   const blocks = makeBlocks(basic({ ...proxy, port: tlsPort }), echo.spot, udp)
-  await flood('frames', (dice) => fuzzConnection(tlsPort, dice, blocks))
+  await loadProcess(gateway, { what: 'frames', count, maxGrowthBytes }, (dice) => fuzzConnection(tlsPort, dice, blocks))
   const pass = { ...proxy, port: tlsPort, isTls: true }
   const { client, handshake } = await openTunnel(pass, 'connect', echo.spot, Buffer.from('hello'))
   await client.until(() => client.total >= handshake + 5)
@@ -151,7 +106,7 @@ async function fuzzAssociation(proxy: BoughtProxy, dice: Dice): Promise<number> 
 
 test(`${count} fuzzed datagrams crash nothing and leak no descriptor of a gateway`, async () => {
   const proxy = await buyWhenSold(service, 'socks')
-  await flood('datagrams', (dice) => fuzzAssociation(proxy, dice))
+  await loadProcess(gateway, { what: 'datagrams', count, maxGrowthBytes }, (dice) => fuzzAssociation(proxy, dice))
   const association = await TestAssociation.open(port, proxy.username, proxy.password)
   await association.mark(udpEcho, 'hello')
   association.close()

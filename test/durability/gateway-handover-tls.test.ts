@@ -1,20 +1,29 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { once } from 'node:events'
-import { connect as connectHttp2 } from 'node:http2'
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2'
+import { join } from 'node:path'
 import { connect } from 'node:tls'
 import { realRuntime } from '../../src/app/shop/services.ts'
+import { realTiming } from '../../src/dataplane/agent/runtime.ts'
+import { findPredecessor } from '../../src/dataplane/gateway/handover/handover.ts'
 import { gatewayEngine } from '../harness/engine.ts'
 import { type BoughtProxy, buyWhenSold, freePort } from '../harness/gateway.ts'
 import { type GatewayProcess, makeGatewayProcess } from '../harness/gateway-process.ts'
 import { keepTrying } from '../harness/keep-trying.ts'
+import { memoryFolder } from '../harness/memory.ts'
 import { type Pebble, startPebble } from '../harness/pebble.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { basic, openTunnel } from '../harness/transfers.ts'
 import { startEcho } from '../harness/tunnel.ts'
-import { untilTrue } from '../harness/turnpike.ts'
+import { runtimeCommand, untilTrue } from '../harness/turnpike.ts'
+import { until } from '../harness/until.ts'
 
 const [port, tlsPort] = [freePort(), freePort()]
 const payload = Buffer.from('x'.repeat(700))
+/** Tunnels with a connection of their own, and as many that are streams. */
+const half = 100
+const streamsPerConnection = 50
 const echo = startEcho()
 let pebble: Pebble
 let service: Service
@@ -74,9 +83,15 @@ async function openTls() {
   }
 }
 
-/** A tunnel over HTTP/2, and whether the gateway has announced that it takes no further stream (GOAWAY). */
-async function openHttp2Tunnel() {
+function openSession(): ClientHttp2Session {
   const session = connectHttp2(`https://127.0.0.1:${tlsPort}`, { rejectUnauthorized: false })
+  // Each tunnel listens for the announcement.
+  session.setMaxListeners(streamsPerConnection)
+  return session
+}
+
+/** A tunnel over HTTP/2, and whether the gateway has announced that it takes no further stream (GOAWAY). */
+async function openHttp2Tunnel(session = openSession()) {
   const seen = { bytes: 0, isDraining: false }
   session.on('goaway', () => void (seen.isDraining = true))
   const authority = `${echo.spot.host}:${echo.spot.port}`
@@ -90,10 +105,11 @@ async function openHttp2Tunnel() {
   let expected = 0
   return {
     seen,
-    echo(): Promise<boolean> {
+    async echo(): Promise<boolean> {
       expected += payload.length
       stream.write(payload)
-      return untilTrue(() => seen.bytes === expected)
+      await until(() => seen.bytes >= expected || stream.closed)
+      return seen.bytes === expected
     },
     close: () => stream.close(),
   }
@@ -159,8 +175,89 @@ test('a takeover succeeds while the ACME port is in use, and the new process ord
   // A gateway of 0.2.0 listens until its last connection has ended.
   const taken = Bun.listen({ hostname: '127.0.0.1', port: pebble.challengePort, socket: { data() {} } })
   await gateway.takeOver(undefined, { TURNPIKE_ACME_NAMES: 'four.test' })
-  expect(await (await openTls()).echo()).toBeTrue()
+  const tunnel = await openTls()
+  expect(await tunnel.echo()).toBeTrue()
+  tunnel.close()
   expect(await isServedFor('four.test')).toBeFalse()
   taken.stop(true)
   expect(await untilTrue(() => isServedFor('four.test'))).toBeTrue()
+})
+
+/** The project's sources as another version, in a folder of their own. */
+function makeOtherVersion(version: string) {
+  const root = join(import.meta.dir, '../..')
+  const folder = mkdtempSync(join(memoryFolder, 'turnpike-version-'))
+  for (const each of ['src', 'migrations']) cpSync(join(root, each), join(folder, each), { recursive: true })
+  for (const each of ['node_modules', 'tsconfig.json', 'docs']) symlinkSync(join(root, each), join(folder, each))
+  const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as object
+  writeFileSync(join(folder, 'package.json'), JSON.stringify({ ...manifest, version }))
+  const command = [process.execPath, '--no-install', '--no-env-file', join(folder, 'src/app/turnpike.ts')]
+  return { command, remove: () => rmSync(folder, { recursive: true, force: true }) }
+}
+
+/** Replaces the running gateway by a process of this program, as an operator and the package's upgrade do. */
+async function reload(program: readonly string[]): Promise<number> {
+  const child = Bun.spawn([...program, 'gateway', 'reload', '--json'], {
+    env: { ...gateway.env, TURNPIKE_ACME_NAMES: 'four.test' },
+    stdout: 'pipe',
+    stderr: 'ignore',
+  })
+  const printed = await child.stdout.text()
+  expect(await child.exited).toBe(0)
+  return (JSON.parse(printed) as { readonly pid: number }).pid
+}
+
+async function versionThatServes(): Promise<string | undefined> {
+  const found = await findPredecessor(join(gateway.folder, 'gateway'), realTiming)
+  found?.close()
+  return found?.who.version
+}
+
+async function relayedBytes(): Promise<number> {
+  const key = `proxy:${proxy.id}`
+  const { received = 0n, sent = 0n } =
+    (await service.services.traffic.counts.totals(service.services.db, [key])).get(key) ?? {}
+  return Number(received + sent)
+}
+
+const isAlive = (pid: number): boolean => {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
+test('200 TLS tunnels, 100 of them streams of 2 HTTP/2 connections, survive gateway reload and an upgrade, and every byte is billed once', async () => {
+  const other = makeOtherVersion('99.0.0')
+  const replaced = [gateway.pid ?? 0]
+  try {
+    // With a bill of its own.
+    proxy = await buyWhenSold(service)
+    const sessions = Array.from({ length: half / streamsPerConnection }, openSession)
+    const streams = sessions.flatMap((session) =>
+      Array.from({ length: streamsPerConnection }, () => openHttp2Tunnel(session)),
+    )
+    const tunnels = [...(await Promise.all(streams)), ...(await Promise.all(Array.from({ length: half }, openTls)))]
+    const echoAll = async () => (await Promise.all(tunnels.map((each) => each.echo()))).filter((isWhole) => !isWhole)
+    let echoed = 0
+    for (const program of [runtimeCommand, other.command]) {
+      expect(await echoAll()).toEqual([])
+      echoed += tunnels.length
+      replaced.push(await reload(program))
+    }
+    expect(await versionThatServes()).toBe('99.0.0')
+    expect(await echoAll()).toEqual([])
+    echoed += tunnels.length
+    expect(await (await openTls()).echo()).toBeTrue()
+    echoed += 1
+    for (const tunnel of tunnels) tunnel.close()
+    for (const session of sessions) session.close()
+    expect(await untilTrue(() => replaced.slice(0, -1).every((pid) => !isAlive(pid)))).toBeTrue()
+    expect(await untilTrue(async () => (await relayedBytes()) >= echoed * 2 * payload.length)).toBeTrue()
+    expect(await relayedBytes()).toBe(echoed * 2 * payload.length)
+  } finally {
+    for (const pid of replaced.slice(1)) if (isAlive(pid)) process.kill(pid, 'SIGKILL')
+    other.remove()
+  }
 })

@@ -32,6 +32,7 @@ export type TestGateway = {
   /** Applies a change from the shop. */
   change(changed: {
     readonly proxies?: readonly NodeProxy[]
+    readonly subusers?: readonly NodeSubuser[]
     readonly exits?: readonly NodeExit[]
     readonly gateways?: readonly NodeGateway[]
   }): void
@@ -86,7 +87,7 @@ export const loginLine = (username: string, password?: string): string =>
   `Proxy-Authorization: Basic ${basicOf(username, password)}\r\n`
 
 const sha256 = (text: string): Uint8Array => Bun.SHA256.hash(text) as Uint8Array
-const digestOf = (username: string): string => Buffer.from(sha256(passwordOf(username))).toString('hex')
+export const digestOf = (username: string): string => Buffer.from(sha256(passwordOf(username))).toString('hex')
 
 export function proxyOf(id: number, username: string, options: Partial<NodeProxy> = {}): NodeProxy {
   return {
@@ -126,7 +127,7 @@ export const foundProxy = (username: string): Found => ({
 })
 
 /** `pavel` is billed by the byte and leaves from this machine. */
-const subuser = (options: Partial<NodeSubuser> = {}): NodeSubuser => ({
+export const subuserOf = (options: Partial<NodeSubuser> = {}): NodeSubuser => ({
   id: 'sub-pavel',
   login: 'pavel',
   digest: digestOf('pavel'),
@@ -167,7 +168,7 @@ export function makeEngineDeps(options: TestGatewayOptions) {
   const { leaveFrom = '127.0.0.1' } = options
   const change = snapshot.apply({
     proxies: proxies().map((each) => (each.leave_from === '::1' ? each : { ...each, leave_from: leaveFrom })),
-    subusers: [subuser(options.subuser)],
+    subusers: [subuserOf(options.subuser)],
     gateways: options.gateways ?? [],
     exits: [...(options.exits ?? [{ ...localExit, host: leaveFrom }])],
   })
@@ -239,9 +240,9 @@ export function openEngine(options: TestGatewayOptions = {}): TestGateway {
     port,
     engine,
     lookups,
-    change: ({ proxies: changed = [], exits = [], gateways = [] }) =>
+    change: ({ proxies: changed = [], subusers = [], exits = [], gateways = [] }) =>
       engine.changed(
-        deps.snapshot.apply({ proxies: [...changed], subusers: [], exits: [...exits], gateways }),
+        deps.snapshot.apply({ proxies: [...changed], subusers: [...subusers], exits: [...exits], gateways }),
         () => {},
       ),
     async stop() {

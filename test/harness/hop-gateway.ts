@@ -1,6 +1,7 @@
 import { X509Certificate } from 'node:crypto'
+import type { After } from '../../src/core/time.ts'
 import { makeHopKey } from '../../src/dataplane/agent/hop-key.ts'
-import { after } from '../../src/dataplane/gateway/engines/portable/dialler.ts'
+import { after as afterReal } from '../../src/dataplane/gateway/engines/portable/dialler.ts'
 import { HopConnections, pinOf } from '../../src/dataplane/gateway/engines/shared/hop-client.ts'
 import { readCertificate } from '../../src/dataplane/tls/certificate.ts'
 import type { Front } from '../../src/dataplane/tls/front.ts'
@@ -41,7 +42,18 @@ export type TestHopGateway = TestGateway & {
 const exitsOf = (gateways: readonly NodeGateway[], self: string): string[] =>
   gateways.filter(({ entry }) => entry === self).map(({ id }) => id)
 
-export function openHopGateway(names: HopGatewayNames, options: TestGatewayOptions = {}, ca?: string): TestHopGateway {
+type HopOptions = {
+  /** Trusted instead of the public authorities, PEM. */
+  readonly ca?: string
+  /** The timers of the connections to other gateways. */
+  readonly after?: After
+}
+
+export function openHopGateway(
+  names: HopGatewayNames,
+  options: TestGatewayOptions = {},
+  { ca, after = afterReal }: HopOptions = {},
+): TestHopGateway {
   const { gateway, key, certificate, tlsPort } = names
   const clock = () => performance.now()
   const onFault = (fault: unknown): void => {

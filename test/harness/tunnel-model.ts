@@ -1,5 +1,7 @@
 import { expect } from 'bun:test'
 import { type Flow, type RelayEnd, SpliceRelay } from '../../src/dataplane/gateway/engines/linux/splice-relay.ts'
+import { nothingShown } from '../../src/dataplane/gateway/metering/tunnel-meter.ts'
+import { shyUnsentBytes } from '../../src/dataplane/gateway/sides/sockets.ts'
 import { type ByteCalls, type KernelPipe, readBytes } from '../../src/dataplane/gateway/system/kernel.ts'
 import {
   EAGAIN,
@@ -32,6 +34,8 @@ class Socket {
   wasFinished = false
   isGone = false
   edges = EPOLLOUT
+  /** Limit of unsent bytes, set by the relay. */
+  maxUnsent: number | undefined = shyUnsentBytes
   private space = Number.POSITIVE_INFINITY
 
   say(text: string | number): void {
@@ -133,6 +137,8 @@ function makeCalls(sockets: readonly Socket[], contents: Map<KernelPipe, Buffer>
       expect(at(descriptor).wasFinished).toBeFalse()
       at(descriptor).wasFinished = true
     },
+    transmissionOf: (descriptor) => ({ ...nothingShown, acknowledged: at(descriptor).heardBytes.length }),
+    limitUnsent: (descriptor, bytes) => void (at(descriptor).maxUnsent = bytes),
   }
 }
 
@@ -188,6 +194,7 @@ export function openModel(setup: { fromClient?: string; fromOrigin?: string; tra
       takeReceived: take,
       cut: () => void calls.push('cut'),
       allowance: {
+        subject: { kind: 'subuser' as const, id: 'sub', pool: 'pool' },
         get left() {
           return upto - reserved
         },

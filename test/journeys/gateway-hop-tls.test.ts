@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readdirSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
+import type { After } from '../../src/core/time.ts'
+import { after } from '../../src/dataplane/gateway/engines/portable/dialler.ts'
 import type { NodeGateway } from '../../src/node-protocol/state.ts'
 import { type ByteOrigin, openByteOrigin } from '../harness/byte-origin.ts'
 import { type Made, makeCertificate } from '../harness/certificates.ts'
@@ -63,6 +65,19 @@ describe('hops over TLS', () => {
   let echo: ReturnType<typeof startEcho>
   let origin: ByteOrigin
   const reports: string[] = []
+  /**
+   * Pauses the looks of the entry at its connections: on a starved machine a ping waits for seconds, and a silent
+   * connection gets no new stream.
+   */
+  const looks = { arePaused: false }
+  const afterUnpaused: After = (ms, act) => {
+    const fire = (): void => {
+      if (looks.arePaused) cancel = after(ms, fire)
+      else act()
+    }
+    let cancel = after(ms, fire)
+    return () => cancel()
+  }
   const at = () => ({ host: '127.0.0.1', port: entry.port })
   const stateOf = () => entry.hops.states.find(({ id }) => id === 'nod_exit')
   /** Cumulative counts of the customer at the entry. */
@@ -87,7 +102,8 @@ describe('hops over TLS', () => {
     far = openHopGateway(exitNames, { exits: [exit], gateways })
     far.change({ proxies: [farProxy()] })
     const onExit = ({ isUp, reason }: { isUp: boolean; reason: string }) => void reports.push(isUp ? 'up' : reason)
-    entry = openHopGateway(names.entry, { exits: [exit], gateways, onExit, limits: { exitRetryMs: 100 } })
+    const limits = { exitRetryMs: 100 }
+    entry = openHopGateway(names.entry, { exits: [exit], gateways, onExit, limits }, { after: afterUnpaused })
     entry.change({ proxies: [farProxy()] })
     await until(() => reports.includes('up'))
   })
@@ -99,6 +115,7 @@ describe('hops over TLS', () => {
   })
 
   test('200 tunnels of premium and dedicated customers share one connection, and each leaves from its own address', async () => {
+    looks.arePaused = true
     // The first tunnel waits for a lease.
     expect((await attempt('http', at(), pavel, echo.spot)).status).toBe(200)
     const tunnels = await Promise.all(
@@ -113,6 +130,7 @@ describe('hops over TLS', () => {
     await until(() => stateOf()?.streams === 0 && far.engine.status.tunnels === 0)
     const ofPavel = texts.filter((_, index) => index % 2 === 0).join('').length
     await until(() => readBooks().received === ofPavel && readBooks().sent === ofPavel)
+    looks.arePaused = false
   })
 
   test('a tunnel of 20 MB in each direction arrives whole and is counted once, at the entry', async () => {
@@ -153,6 +171,7 @@ describe('hops over TLS', () => {
 
   test('a customer who does not read holds up no other tunnel of the connection, and at most 4 MiB wait at both gateways', async () => {
     origin.expect({ id: 'stalled', up: 8, down: 100_000_000, afterwards: 'stay' })
+    looks.arePaused = true
     const stalled = await openCounted(entry.port, pavel, origin.host)
     stalled.socket.pause()
     stalled.socket.write('stalled\n')
@@ -163,6 +182,7 @@ describe('hops over TLS', () => {
     }
     expect(stateOf()?.connections).toBe(1)
     for (const { engine } of [entry, far]) expect(engine.status.maxHeld).toBeLessThan(4 * 1024 * 1024)
+    looks.arePaused = false
     stalled.socket.destroy()
     await until(() => far.engine.status.tunnels === 0)
   })
@@ -250,7 +270,7 @@ describe('hops over TLS', () => {
       const tls = { port: names.exit.tlsPort, name, key: 'x'.repeat(43) }
       const trusted = [names.entry.gateway, { ...gateway, tls }]
       const onExit = ({ isUp, reason }: { isUp: boolean; reason: string }) => void seen.push(isUp ? 'up' : reason)
-      const opened = openHopGateway(mine, { exits: [exit], gateways: trusted, onExit }, certificate.cert)
+      const opened = openHopGateway(mine, { exits: [exit], gateways: trusted, onExit }, { ca: certificate.cert })
       const count = seen.length
       await until(() => seen.length > count)
       await opened.stop()

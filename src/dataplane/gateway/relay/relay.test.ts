@@ -42,7 +42,7 @@ function openPipe(owner: { wantsMore?: () => boolean } = {}, speed?: SpeedLimit)
   const tunnel = {
     origin: origin as unknown as Side,
     meter: { allowance, takeSent: (bytes: number) => allowance.take(bytes) },
-    sockets: { watch: () => undefined, acknowledged: () => undefined, narrow() {}, widen() {} },
+    sockets: { watch: () => undefined, acknowledged: () => undefined, narrow() {}, widen() {}, limitUnsent() {} },
     activeAt: 0,
   } as unknown as ProxyTunnel
   const events: string[] = []

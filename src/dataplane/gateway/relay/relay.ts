@@ -1,13 +1,11 @@
 import type { Side } from '../sides/side.ts'
-import type { Sockets } from '../sides/sockets.ts'
+import { lookAgainBytes, maxUnsentBytes, provenBytes, type Sockets, shyUnsentBytes } from '../sides/sockets.ts'
 import type { ProxyTunnel } from './tunnel.ts'
 
-/** A peer that has acknowledged this much does read. */
-const provenBytes = 512 * 1024
-
 /**
- * Limits the receive buffer of one side until the other has proved that it reads, so that a client that opens no window
- * makes an origin send at most 256 KiB. Afterwards the kernel may enlarge it, for throughput on long paths.
+ * Limits the receive buffer of one side, and the unsent bytes for the other, until the other has proved that it reads:
+ * a client that opens no window makes an origin send at most 256 KiB. Afterwards the kernel may enlarge both, for
+ * throughput on long paths.
  */
 class Valve {
   private nextCheckBytes: number
@@ -16,9 +14,13 @@ class Valve {
     private readonly sockets: Sockets,
     private readonly from: Side,
     private readonly to: Side,
+    /** For a client: whether it pays by the byte. */
+    private readonly limits: 'none' | 'metered' | 'unmetered',
   ) {
     this.nextCheckBytes = to.written + provenBytes
     sockets.narrow(from.descriptor)
+    // A shared connection may have proved it already.
+    if (limits !== 'none' && !to.isShared) sockets.limitUnsent(to.descriptor, shyUnsentBytes)
   }
 
   /** Call after each write. */
@@ -26,10 +28,17 @@ class Valve {
     const { written, descriptor } = this.to
     if (written < this.nextCheckBytes) return
     const isProven = (this.sockets.acknowledged(descriptor) ?? 0) >= provenBytes
-    this.nextCheckBytes = isProven ? Number.POSITIVE_INFINITY : written + provenBytes
-    if (isProven) this.sockets.widen(this.from.descriptor)
+    this.nextCheckBytes = isProven ? Number.POSITIVE_INFINITY : written + lookAgainBytes
+    if (!isProven) return
+    this.sockets.widen(this.from.descriptor)
+    // Streams of one connection may be of several logins.
+    const isLimited = this.limits === 'metered' || this.to.isShared
+    if (this.limits !== 'none') this.sockets.limitUnsent(descriptor, isLimited ? maxUnsentBytes : undefined)
   }
 }
+
+const limitsOf = ({ meter }: ProxyTunnel): 'metered' | 'unmetered' =>
+  meter.allowance.subject.kind === 'subuser' ? 'metered' : 'unmetered'
 
 /** Bytes to write, or an amount to charge, that wait for allowance. */
 type Parked = { bytes: Uint8Array | undefined; due: number; readonly onPassed: (() => void) | undefined }
@@ -63,7 +72,7 @@ export class Pipe {
   ) {
     this.from = direction === 'up' ? client : tunnel.origin
     this.to = direction === 'up' ? tunnel.origin : client
-    this.valve = new Valve(tunnel.sockets, this.from, this.to)
+    this.valve = new Valve(tunnel.sockets, this.from, this.to, direction === 'up' ? 'none' : limitsOf(tunnel))
   }
 
   /** Nothing waits for allowance. */

@@ -49,6 +49,8 @@ function openOne(setup: { choose?: () => never; dial: () => MaybePromise<Dialled
   if ('refusal' in verdict) throw new Error(verdict.refusal)
   const { access } = verdict
   return {
+    /** The shop deletes the proxy. */
+    end: () => void snapshot.apply({ proxies: [someProxy({ state: 'gone' })], subusers: [], exits: [] }),
     open: async () => tunnels.open(access, { host: '192.0.2.1', port: 443 }, newSide()),
     isFree: () => limits.enter(access.owner, access.key, null) === undefined && tunnels.dialling === 0,
   }
@@ -77,6 +79,18 @@ describe('the tunnel count of a customer', () => {
     const customer = openOne(setup)
     expect(await customer.open().catch((error: unknown) => error instanceof Error)).toBe(true)
     expect(customer.isFree()).toBe(true)
+  })
+
+  test('a customer whose proxy ends during the dial gets expired, not bad_credentials, and the origin is closed', async () => {
+    const dialling = Promise.withResolvers<Dialled<Side>>()
+    const customer = openOne({ dial: () => dialling.promise })
+    const opened = customer.open()
+    customer.end()
+    let isAborted = false
+    const origin = Object.assign(newSide(), { abort: () => void (isAborted = true) })
+    dialling.resolve({ origin })
+    expect(await opened).toEqual({ refusal: 'expired' })
+    expect([isAborted, customer.isFree()]).toEqual([true, true])
   })
 
   test('a tunnel counts for the tunnel limit until finish(), which may be called twice', async () => {

@@ -18,6 +18,8 @@ export type SideSocket = {
   readonly localAddress?: string | undefined
   /** It has taken bytes that wait for the kernel: a drain follows. */
   readonly isHolding?: boolean
+  /** A stream: the descriptor is that of its connection. */
+  readonly isShared?: boolean
   /** Replaces the default delivery tracking. */
   follow?(): DeliveryWatch | undefined
 }

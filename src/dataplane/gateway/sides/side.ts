@@ -60,6 +60,11 @@ export class Side {
     this.owner = owner
   }
 
+  /** A stream: the descriptor is that of its connection. */
+  get isShared(): boolean {
+    return this.socket?.isShared === true
+  }
+
   get descriptor(): number {
     return this.socket?.fd ?? -1
   }

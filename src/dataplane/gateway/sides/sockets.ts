@@ -2,6 +2,18 @@ import type { IsDeliveredHere } from '../dial/upstream.ts'
 import type { DeliveryWatch } from '../metering/tunnel-meter.ts'
 import type { ConnectTarget } from '../ways-in/authority.ts'
 
+/** Unsent bytes in the kernel for a client that has not proved that it reads. */
+export const shyUnsentBytes = 16 * 1024
+/**
+ * The same for a client that reads and pays by the byte. Otherwise the kernel takes megabytes for a slow reader and
+ * delivers them, uncounted, after this process is killed. Bytes in flight are not limited.
+ */
+export const maxUnsentBytes = 256 * 1024
+/** A client that has acknowledged this much does read. */
+export const provenBytes = 512 * 1024
+/** Between two looks at what a client has acknowledged. */
+export const lookAgainBytes = 64 * 1024
+
 /** Socket operations of the kernel that Bun lacks. */
 export type Sockets = {
   /**
@@ -21,4 +33,6 @@ export type Sockets = {
   narrow(descriptor: number): void
   /** Lets the kernel size the receive buffer. */
   widen(descriptor: number): void
+  /** Limits unsent bytes in the kernel: `undefined` lifts the limit. */
+  limitUnsent(descriptor: number, bytes: number | undefined): void
 }

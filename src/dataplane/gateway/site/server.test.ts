@@ -21,7 +21,7 @@ test('the site reports one fault in 10 s, and none for 100 visitors that left be
     isCustomer: () => false,
     challengeHost: undefined,
     handOver: () => {},
-    sockets: { watch: () => undefined, acknowledged: () => undefined, narrow() {}, widen() {} },
+    sockets: { watch: () => undefined, acknowledged: () => undefined, narrow() {}, widen() {}, limitUnsent() {} },
     after: (ms, act) => {
       expect(ms).toBe(10_000)
       timers.push(act)

@@ -1,6 +1,7 @@
 import { ptr } from 'bun:ffi'
 import { type Address, formatAddress } from '../../../core/address.ts'
 import { nothingShown, type Transmission } from '../metering/tunnel-meter.ts'
+import { shyUnsentBytes } from '../sides/sockets.ts'
 import type { RefusalCode } from '../ways-in/refusals.ts'
 import { type Libc, openLibc } from './libc.ts'
 import * as n from './numbers.ts'
@@ -40,7 +41,17 @@ export type KernelPipe = { readonly readEnd: number; readonly writeEnd: number; 
 /** The calls of a relay; tests replace them. */
 export type ByteCalls = Pick<
   Kernel,
-  'receive' | 'peek' | 'pass' | 'received' | 'send' | 'fill' | 'drain' | 'reclaim' | 'shutdownWrite'
+  | 'receive'
+  | 'peek'
+  | 'pass'
+  | 'received'
+  | 'send'
+  | 'fill'
+  | 'drain'
+  | 'reclaim'
+  | 'shutdownWrite'
+  | 'transmissionOf'
+  | 'limitUnsent'
 >
 
 /** System calls on preallocated memory. Errors are returned as negative errno. Only poll() waits. */
@@ -282,9 +293,9 @@ export class Kernel {
     return result < 0 ? nothingShown : readTcpInfo(this.view, infoAt)
   }
 
-  /** Limits unsent bytes in the kernel's buffer. */
-  limitAhead(descriptor: number, bytes: number): void {
-    this.setOption(descriptor, n.IPPROTO_TCP, n.TCP_NOTSENT_LOWAT, bytes)
+  /** Limits unsent bytes in the kernel's buffer; `undefined` lifts the limit. */
+  limitUnsent(descriptor: number, bytes: number | undefined): void {
+    this.setOption(descriptor, n.IPPROTO_TCP, n.TCP_NOTSENT_LOWAT, bytes ?? 0)
   }
 
   /** Limits the receive buffer; the kernel doubles the value. */
@@ -369,6 +380,8 @@ export class Kernel {
     const listening = this.orError(this.libc.listen(descriptor, backlog))
     // Inherited by accepted connections: the ACK of a request travels with the response. listen() resets it.
     this.setOption(descriptor, n.IPPROTO_TCP, n.TCP_QUICKACK, 0)
+    // Inherited too: a relay raises it for a client that reads.
+    this.limitUnsent(descriptor, shyUnsentBytes)
     return listening
   }
 }

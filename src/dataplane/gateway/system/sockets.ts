@@ -1,6 +1,6 @@
 import { readAddress } from '../../../core/address.ts'
 import type { DeliveryWatch, Transmission } from '../metering/tunnel-meter.ts'
-import type { Sockets } from '../sides/sockets.ts'
+import { maxUnsentBytes, type Sockets } from '../sides/sockets.ts'
 import type { Descriptors } from './descriptors.ts'
 import { type Kernel, openKernel } from './kernel.ts'
 import { openLibc } from './libc.ts'
@@ -9,18 +9,15 @@ import { openRouteLookup } from './routes.ts'
 
 /** The kernel doubles it. */
 const narrowBytes = 65_536
-/**
- * Limit of unsent bytes in the kernel. Otherwise it takes megabytes for a slow reader and delivers them, uncounted,
- * after this process is killed. Bytes in flight are not limited.
- */
-export const maxAhead = 256 * 1024
 
 /**
  * Uses TCP_INFO, also after a reset. SIOCOUTQ may or may not count the FIN. `descriptors` owns those of watches, for a
  * thread that may end before them.
  */
 export function createSockets(platform: NodeJS.Platform, descriptors?: Descriptors): Sockets {
-  if (platform !== 'linux') return { watch: () => undefined, acknowledged: () => undefined, narrow() {}, widen() {} }
+  if (platform !== 'linux') {
+    return { watch: () => undefined, acknowledged: () => undefined, narrow() {}, widen() {}, limitUnsent() {} }
+  }
   const kernel = openKernel()
   const owner = descriptors
     ? {
@@ -41,10 +38,11 @@ export function createSockets(platform: NodeJS.Platform, descriptors?: Descripto
     sent: (descriptor) => kernel.transmissionOf(descriptor).sent,
     narrow: (descriptor) => kernel.limitReceive(descriptor, narrowBytes),
     widen: (descriptor) => kernel.unlimitReceive(descriptor),
+    limitUnsent: (descriptor, bytes) => kernel.limitUnsent(descriptor, bytes),
     watch(descriptor) {
       const own = descriptor < 0 ? -1 : kernel.duplicate(descriptor)
       if (own < 0 || descriptors?.own(own) === false) return undefined
-      kernel.limitAhead(own, maxAhead)
+      kernel.limitUnsent(own, maxUnsentBytes)
       return new DescriptorWatch(kernel, own, owner)
     },
   }

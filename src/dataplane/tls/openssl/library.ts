@@ -13,6 +13,9 @@ import { CString, dlopen, type FFIFunction, type Pointer } from 'bun:ffi'
  *   `ptr(temporary)`.
  * - The queue of errors belongs to the thread. It is cleared before each call whose result is asked with SSL_get_error.
  * - A thread that dies leaks its objects: nothing frees them. Its descriptors are closed by the main thread.
+ *
+ * Each rule has a test: in `memory-rules.test.ts`, `connection.test.ts`, `native-peer.test.ts`, and for a dead thread
+ * in `gateway/engines/linux/tls-dispatcher.test.ts`.
  */
 
 const pointer = 'ptr'

@@ -119,6 +119,23 @@ test('100 requests for a KeyUpdate are answered, and their answers deliver no pl
   context.free()
 })
 
+test('an error that another call left in the queue of the thread does not fail a connection', () => {
+  const context = new TlsContext(callbacks, certificates)
+  const { connection, seen, pump, write, free } = join(context)
+  pump()
+  expect(connection.state).toBe('open')
+  const text = Buffer.from('no certificate')
+  const bio = plainLibrary.BIO_new(plainLibrary.BIO_s_mem())
+  plainLibrary.BIO_write(bio, text, text.length)
+  expect(plainLibrary.PEM_read_bio_X509(bio, 0, 0, 0) ?? 0).toBe(0)
+  plainLibrary.BIO_free(bio)
+  connection.receive(0)
+  write('x')
+  expect([connection.state, connection.problem, seen.atServer]).toEqual(['open', '', 'x'])
+  free()
+  context.free()
+})
+
 test('a renegotiation in TLS 1.2 is refused without a handshake, and the connection carries bytes before it', () => {
   const context = new TlsContext(callbacks, certificates)
   const { connection, ssl, seen, pump, write, free } = join(context, tls12)

@@ -6,7 +6,7 @@ import { createConverse, ignoringOwner, Side, type SideAround } from '../../side
 import type { Sockets } from '../../sides/sockets.ts'
 import type { PipePool } from '../../system/descriptors.ts'
 import { connectRefusalOf } from '../../system/kernel.ts'
-import { DescriptorWatch, maxAhead } from '../../system/sockets.ts'
+import { DescriptorWatch } from '../../system/sockets.ts'
 import type { RefusalCode } from '../../ways-in/refusals.ts'
 import type { EngineSockets } from '../shared/core.ts'
 import { Channel, TlsChannel } from './channel.ts'
@@ -64,13 +64,14 @@ export function createMovement(
 function createSockets(reactor: Reactor): Sockets {
   const { kernel, descriptors } = reactor
   return {
-    acknowledged: () => undefined,
+    acknowledged: (descriptor) => kernel.transmissionOf(descriptor).acknowledged,
+    // The kernel enlarges a receive buffer only as fast as it is read.
     narrow() {},
     widen() {},
+    limitUnsent: (descriptor, bytes) => kernel.limitUnsent(descriptor, bytes),
     watch(descriptor) {
       if (!descriptors.isOwned(descriptor)) return undefined
       descriptors.share(descriptor)
-      kernel.limitAhead(descriptor, maxAhead)
       return new DescriptorWatch(kernel, descriptor, descriptors)
     },
   }

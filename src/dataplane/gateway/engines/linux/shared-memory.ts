@@ -207,7 +207,7 @@ export const makeTlsMemory = (): SharedArrayBuffer => new SharedArrayBuffer(memo
 
 export type TlsMemory = ReturnType<typeof viewTlsMemory>
 
-/** State of a TLS connection, shared by the TLS thread and the reactor. */
+/** State of a hop's TLS connection, shared by the main thread and the reactor. */
 export function viewTlsMemory(memory: SharedArrayBuffer) {
   const bytes = new Float64Array(memory, 0, 2)
   const flags = new Int32Array(memory, 16, 4)

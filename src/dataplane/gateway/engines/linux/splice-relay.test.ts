@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { isLong } from '../../../../../test/harness/scale.ts'
 import { openModel } from '../../../../../test/harness/tunnel-model.ts'
+import { maxUnsentBytes, shyUnsentBytes } from '../../sides/sockets.ts'
 import { type FlowEvent, type FlowState, flowEvents, flowStates, flowSteps } from './splice-relay.ts'
 
 /** The expected action and next state for each state and event, written by hand. */
@@ -99,6 +100,22 @@ describe('a tunnel', () => {
     model.client.room = Number.POSITIVE_INFINITY
     model.run()
     expect(model.client.heard).toHaveLength(200_000)
+  })
+
+  test('a tunnel holds at most 64 KiB for a client that has acknowledged less than 512 KiB, and then at most 256 KiB', () => {
+    const model = openModel({})
+    model.client.room = 500_000
+    model.origin.say('x'.repeat(900_000))
+    model.run()
+    expect([model.client.heard.length, model.client.maxUnsent]).toEqual([500_000, shyUnsentBytes])
+    expect(model.maxHeld).toBeLessThanOrEqual(64 * 1024)
+    model.client.room = 200_000
+    model.run()
+    expect([model.client.heard.length, model.client.maxUnsent]).toEqual([700_000, maxUnsentBytes])
+    expect(model.maxHeld).toBeWithin(64 * 1024, 256 * 1024 + 1)
+    model.client.room = Number.POSITIVE_INFINITY
+    model.run()
+    expect(model.client.heard).toHaveLength(900_000)
   })
 
   test('a tunnel stops at the last allowed byte, resumes when more are allowed, and closes when exhausted', () => {

@@ -2,6 +2,7 @@ import type { ByteAllowance } from '../../metering/allowance.ts'
 import type { TunnelMeter } from '../../metering/tunnel-meter.ts'
 import type { ProxyTunnel } from '../../relay/tunnel.ts'
 import type { Side } from '../../sides/side.ts'
+import { lookAgainBytes, maxUnsentBytes, provenBytes } from '../../sides/sockets.ts'
 import { type PipePool, pipeBytes } from '../../system/descriptors.ts'
 import { type ByteCalls, type KernelPipe, readBytes } from '../../system/kernel.ts'
 import { EAGAIN, EINVAL, EPOLLERR, EPOLLHUP, EPOLLIN, EPOLLOUT, EPOLLPRI, EPOLLRDHUP } from '../../system/numbers.ts'
@@ -109,7 +110,7 @@ export type RelayEnd = {
 /** The part of a tunnel that a relay uses. */
 type RelayedTunnel = Pick<ProxyTunnel, 'activeAt' | 'isHalfOpen' | 'relay' | 'finish'> & {
   readonly meter: Pick<TunnelMeter, 'takeSent' | 'takeReceived' | 'cut'> & {
-    readonly allowance: Pick<ByteAllowance, 'left' | 'isUsedUp' | 'hasSome' | 'askForMore' | 'onChange'>
+    readonly allowance: Pick<ByteAllowance, 'left' | 'isUsedUp' | 'hasSome' | 'askForMore' | 'onChange' | 'subject'>
   }
 }
 
@@ -157,6 +158,11 @@ export class SpliceRelay {
   private readonly down: Flow
   private isOver = false
   private forget: (() => void) | undefined
+  /**
+   * Until the client has proved that it reads, the origin can send at most 256 KiB for it: the listener's limit of
+   * unsent bytes holds, and no pipe is used. Infinite afterwards.
+   */
+  private nextCheckBytes: number
 
   constructor(
     private readonly client: RelayEnd,
@@ -166,6 +172,7 @@ export class SpliceRelay {
   ) {
     this.up = new Flow(this, client, origin)
     this.down = new Flow(this, origin, client)
+    this.nextCheckBytes = client.side.written + provenBytes
   }
 
   /** `toClient` is not written yet; the others were received before the relay started. */
@@ -266,10 +273,10 @@ export class SpliceRelay {
     const isEmpty = got < wanted && !from.hasFailed && !from.hasUrgent
     const isLast = isEmpty && from.hasHungUp
     if (isEmpty) from.isReadable = false
-    flow.isSplicing = got === readBytes
+    flow.isSplicing = got === readBytes && (flow === this.up || this.nextCheckBytes === Number.POSITIVE_INFINITY)
     this.take(flow, got)
     const gone = calls.pass(to.descriptor, got, isLast)
-    if (gone > 0) to.side.written += gone
+    if (gone > 0) this.noteWritten(to, gone)
     if (gone < got) {
       flow.held = calls.received.slice(Math.max(0, gone), got)
       this.passHeld(flow)
@@ -307,7 +314,7 @@ export class SpliceRelay {
   private push(flow: Flow): 'drained' | 'blocked' | 'lost' {
     while (flow.held || (flow.pipe && flow.pipe.held > 0)) {
       const gone = this.pushOnce(flow)
-      if (gone > 0) flow.to.side.written += gone
+      if (gone > 0) this.noteWritten(flow.to, gone)
       else if (gone === -EAGAIN) {
         this.deps.noteHeld((flow.held?.length ?? 0) + (flow.pipe?.held ?? 0))
         return 'blocked'
@@ -317,6 +324,20 @@ export class SpliceRelay {
       }
     }
     return 'drained'
+  }
+
+  private noteWritten(to: RelayEnd, bytes: number): void {
+    to.side.written += bytes
+    if (to === this.client && to.side.written >= this.nextCheckBytes) this.checkReading(to)
+  }
+
+  private checkReading({ descriptor, side }: RelayEnd): void {
+    const { calls } = this.deps
+    const isProven = calls.transmissionOf(descriptor).acknowledged >= provenBytes
+    this.nextCheckBytes = isProven ? Number.POSITIVE_INFINITY : side.written + lookAgainBytes
+    if (!isProven) return
+    const isMetered = this.tunnel.meter.allowance.subject.kind === 'subuser'
+    calls.limitUnsent(descriptor, isMetered ? maxUnsentBytes : undefined)
   }
 
   /** `held` is older than the pipe's content. */

@@ -13,10 +13,12 @@ import { makeTicketKey } from '../../../tls/openssl/ticket-keys.ts'
 import { LinuxEngine } from './engine.ts'
 
 const ticketKey = makeTicketKey()
+/** On a starved machine 100 connections take longer than the 10 s that a client without a request has. */
+const unhurriedMs = 3_600_000
 
 /** A front whose connections the reactors of an engine serve. */
 function open({ max = 100, now, reactors = 1 }: { max?: number; now?: () => number; reactors?: number } = {}) {
-  const { deps, change, faults, answerTo } = makeEngineDeps({})
+  const { deps, change, faults, answerTo } = makeEngineDeps({ limits: { handshakeMs: unhurriedMs } })
   const restarts: unknown[] = []
   const onRestart = (fault: unknown): void => void restarts.push(fault)
   const engine = new LinuxEngine({ ...deps, reactors, isStrict: true, onRestart })
@@ -107,6 +109,62 @@ test('100 TLS connections divide over 2 reactors: each has 40 to 60, and the dea
     for (let count = 0; count < 20; count += 1) await join('127.0.0.5')
     await until(() => (connectionsOf(engine)[1] ?? 0) > 5)
   } finally {
+    await stop()
+  }
+})
+
+/** A CONNECT tunnel over TLS, with a few bytes that its origin has returned. */
+async function openTlsTunnel(client: TLSSocket, to: number) {
+  let received = 0
+  let isClosed = false
+  client.on('data', (bytes: Buffer) => void (received += bytes.length))
+  client.once('close', () => void (isClosed = true))
+  client.write(`CONNECT 127.0.0.1:${to} HTTP/1.1\r\n${loginLine('pavel-pool-residential')}\r\n`)
+  await until(() => received > 0 || isClosed)
+  const head = received
+  let sent = 0
+  return {
+    isClosed: () => isClosed,
+    /** False if the tunnel is closed before all bytes are back. */
+    async echo(): Promise<boolean> {
+      sent += 100
+      client.write(Buffer.alloc(100))
+      await until(() => received >= head + sent || isClosed)
+      return received === head + sent
+    },
+  }
+}
+
+test('the death of one of 2 reactors ends only its own of 60 TLS tunnels, and all bytes are counted once', async () => {
+  const { engine, restarts, join, stop } = open({ max: 1000, reactors: 2 })
+  const echo = createServer((socket) => socket.on('error', () => {}).pipe(socket))
+  try {
+    await once(echo.listen(0, '127.0.0.1'), 'listening')
+    const { port } = echo.address() as AddressInfo
+    await until(() => engine.threads.every(({ memory }) => memory.isServing))
+    const tunnels: Awaited<ReturnType<typeof openTlsTunnel>>[] = []
+    for (let count = 0; count < 60; count += 1) {
+      tunnels.push(await openTlsTunnel(await join(`127.0.0.${1 + (count % 4)}`), port))
+    }
+    expect(await Promise.all(tunnels.map((each) => each.echo()))).toEqual(tunnels.map(() => true))
+    let counted = 0
+    const readCounts = (): number => {
+      for (const { received, sent } of engine.dataPath.takeChanged().subusers) counted = received + sent
+      return counted
+    }
+    await until(() => readCounts() === 60 * 200)
+    const [left = 0, gone = 0] = engine.threads.map(({ memory }) => memory.status.tunnels)
+    engine.threads[1]?.terminate()
+    await until(() => restarts.length === 1 && tunnels.filter((each) => each.isClosed()).length === gone)
+    const others = tunnels.filter((each) => !each.isClosed())
+    expect([others.length, left + gone]).toEqual([left, 60])
+    expect(await Promise.all(others.map((each) => each.echo()))).toEqual(others.map(() => true))
+    await until(() => engine.threads.every(({ memory }) => memory.isServing))
+    const next = await openTlsTunnel(await join('127.0.0.5'), port)
+    expect(await next.echo()).toBeTrue()
+    await until(() => readCounts() === (60 + left + 1) * 200)
+  } finally {
+    echo.close()
     await stop()
   }
 })

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { connect as connectPlain, type Socket } from 'node:net'
 import { connect, type TLSSocket } from 'node:tls'
 import { selfSigned } from '../../../../../test/harness/self-signed.ts'
-import { until } from '../../../../../test/harness/until.ts'
+import { until, untilStill } from '../../../../../test/harness/until.ts'
 import { readAddress } from '../../../../core/address.ts'
 import { readCertificate } from '../../../tls/certificate.ts'
 import { TlsBuffers } from '../../../tls/openssl/buffers.ts'
@@ -85,18 +85,22 @@ async function openLink() {
   return { link, client, socket, seen, turn, wait }
 }
 
-/** Writes until the client's machine takes no more. */
-function fill(link: TlsLink): number {
+/** Writes until the client's machine takes no more: it acknowledges a moment after each write. */
+async function fill(link: TlsLink, turn: () => void): Promise<number> {
   const bytes = Buffer.alloc(64 * 1024, 'a')
   let taken = 0
-  while (!link.isHolding) taken += link.write(bytes)
+  await untilStill(() => {
+    turn()
+    while (!link.isHolding) taken += link.write(bytes)
+    return taken
+  })
   return taken
 }
 
 test('a connection that was ended here, whose client does not read, is closed after 30 s and not before', async () => {
-  const { link, client, seen, wait } = await openLink()
+  const { link, client, seen, turn, wait } = await openLink()
   client.pause()
-  fill(link)
+  await fill(link, turn)
   link.end()
   expect([seen, link.isClosed]).toEqual([{ ending: 1, gone: 0 }, false])
   wait(29_999)
@@ -108,7 +112,7 @@ test('a connection that was ended here, whose client does not read, is closed af
 test('a client that reads within 30 s gets every byte and then the end of the connection', async () => {
   const { link, client, seen, turn, wait } = await openLink()
   client.pause()
-  const written = fill(link)
+  const written = await fill(link, turn)
   link.end()
   wait(29_000)
   let received = 0

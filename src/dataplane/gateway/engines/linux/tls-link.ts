@@ -5,7 +5,7 @@ import { type DeliveryWatch, nothingShown, shownOf, type Transmission } from '..
 import type { TlsClient } from '../../sides/tls-client.ts'
 import { readBytes } from '../../system/kernel.ts'
 import { EAGAIN, EPOLLERR, EPOLLHUP, EPOLLIN, EPOLLOUT, EPOLLPRI, EPOLLRDHUP } from '../../system/numbers.ts'
-import { DescriptorWatch, maxAhead } from '../../system/sockets.ts'
+import { DescriptorWatch } from '../../system/sockets.ts'
 import type { Pollable, Reactor, TurnTaker } from './reactor.ts'
 
 const maxReadsPerTurn = 4
@@ -205,7 +205,6 @@ export class TlsLink implements TlsSocket, TlsClient, Pollable, TurnTaker {
     const { descriptors, kernel } = this.reactor
     if (this.isClosed || !descriptors.isOwned(this.descriptor)) return undefined
     descriptors.share(this.descriptor)
-    kernel.limitAhead(this.descriptor, maxAhead)
     const watch = new DescriptorWatch(kernel, this.descriptor, descriptors)
     return new TlsWatch(watch, this.connection.follow())
   }

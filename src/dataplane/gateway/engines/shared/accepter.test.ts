@@ -119,7 +119,8 @@ test('the accepter leaves connections in the kernel while more than 512 are not 
   expect(Math.max(...looks)).toBeLessThan(2000)
   await until(() => accepted === 2001)
   for (const client of clients) kernel.close(client)
-  expect(countDescriptors()).toBe(before)
+  // Descriptors of tests before may have been closed meanwhile.
+  expect(countDescriptors()).toBeLessThanOrEqual(before)
   listening.stop()
   accepter.end()
 })

@@ -46,7 +46,7 @@ export function isWholeHello(bytes: Uint8Array): boolean {
 
 /**
  * Accepts on inherited sockets on its own thread; Bun only listens on sockets it has opened. With `maxAwaiting`, a
- * connection is handed on when its ClientHello is whole, so that half-open handshakes cost the TLS threads nothing.
+ * connection is handed on when its ClientHello is whole, so that half-open handshakes cost the reactors nothing.
  * Beyond so many, the oldest of the network with most waiting connections is closed.
  */
 export function createAccepter(onAccepted: (descriptor: number, source: string) => void, maxAwaiting = 0) {

@@ -117,6 +117,8 @@ class StreamClient implements TlsClient, TlsOwner {
     return this.tls.source
   }
 
+  readonly isShared = true
+
   /** Of the connection: its acknowledged bytes prove that the client reads, if the stream's window let bytes pass. */
   get fd(): number {
     return this.tls.fd

@@ -1,0 +1,78 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { createDice, type Dice } from './dice.ts'
+import type { GatewayProcess } from './gateway-process.ts'
+import { isLong } from './scale.ts'
+import { untilTrue } from './turnpike.ts'
+import { untilStill } from './until.ts'
+
+const lanes = 8
+/** Parts of a load; the first warms up the process. */
+const parts = 10
+
+type Load = {
+  /** The things that are counted, in the plural. */
+  readonly what: string
+  readonly count: number
+  readonly maxGrowthBytes: number
+}
+
+/** Resident memory against the number of things sent, after the warm-up: the slope of the least squares. */
+function slopeOf(points: readonly { readonly sent: number; readonly bytes: number }[]): number {
+  const mean = (values: readonly number[]) => values.reduce((sum, each) => sum + each, 0) / values.length
+  const [meanSent, meanBytes] = [mean(points.map(({ sent }) => sent)), mean(points.map(({ bytes }) => bytes))]
+  const product = points.reduce((sum, { sent, bytes }) => sum + (sent - meanSent) * (bytes - meanBytes), 0)
+  return product / points.reduce((sum, { sent }) => sum + (sent - meanSent) ** 2, 0)
+}
+
+/**
+ * Runs `act`, which returns how many things it has sent, in all lanes until they have sent `count`. The process has the
+ * same descriptors afterwards as before and has logged no error, and its memory does not grow after the first tenth. A
+ * long run prints the slope.
+ */
+export async function loadProcess(
+  gateway: Pick<GatewayProcess, 'pid' | 'errors'>,
+  { what, count, maxGrowthBytes }: Load,
+  act: (dice: Dice) => Promise<number>,
+): Promise<void> {
+  const residentBytes = (): number =>
+    1024 * Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${gateway.pid}/status`, 'utf8'))?.[1])
+  const countFiles = (): number => readdirSync(`/proc/${gateway.pid}/fd`).length
+  const seed = Math.floor(Math.random() * 2 ** 31)
+  const startedAt = performance.now()
+  let sent = 0
+  const runTo = (max: number, from: number): Promise<void[]> =>
+    Promise.all(
+      Array.from({ length: lanes }, async (_, lane) => {
+        const dice = createDice(seed + from + lane)
+        while (sent < max) {
+          const more = await act(dice)
+          sent += more
+        }
+      }),
+    )
+  try {
+    // Each thread of the gateway opens descriptors of its own when it starts.
+    await runTo(count / parts, 0)
+    await untilStill(countFiles)
+    const filesBefore = countFiles()
+    const points = [{ sent, bytes: residentBytes() }]
+    for (let part = 2; part <= parts; part += 1) {
+      await runTo((count * part) / parts, part * lanes)
+      points.push({ sent, bytes: residentBytes() })
+      const seconds = Math.round((performance.now() - startedAt) / 1000)
+      if (isLong) console.log(`${sent} ${what}, ${seconds} s, ${residentBytes() >> 20} MiB, ${countFiles()} files`)
+    }
+    await untilTrue(() => countFiles() <= filesBefore)
+    const grownBytes = residentBytes() - (points[0]?.bytes ?? 0)
+    const slopeKb = Math.round((slopeOf(points) * 10_000) / 1024)
+    if (isLong) console.log(`${sent} ${what}: memory grows by ${slopeKb} KB per 10,000`)
+    const problems = [
+      ...(countFiles() > filesBefore ? [`${countFiles() - filesBefore} descriptors are left open`] : []),
+      ...(grownBytes > maxGrowthBytes ? [`memory has grown by ${grownBytes >> 20} MiB`] : []),
+      ...(gateway.errors === '' ? [] : [gateway.errors]),
+    ]
+    if (problems.length > 0) throw new Error(problems.join('; '))
+  } catch (error) {
+    throw new Error(`seed ${seed}, ${sent} ${what}`, { cause: error })
+  }
+}
