@@ -14,6 +14,11 @@ const linuxOnly = ['test/attack/gateway-reactor.test.ts', 'test/attack/gateway-r
 export const isOfGateways = (test: string): boolean =>
   !linuxOnly.includes(test) && ofGateways.some((pattern) => pattern.match(test))
 
+/** Random handshakes and probes: `engines-alike.test.ts` compares both engines by random handshakes in every run. */
+const randomOnes = new Bun.Glob('test/attack/gateway-{fuzz,fuzz-process,prober}.test.ts')
+
 /** Protocol and attack files: the portable engine runs only these in `npm test`, and all of them in test:long. */
 export const isQuickOnPortable = (test: string): boolean =>
-  isOfGateways(test) && /^test\/(?:attack\/|journeys\/gateway(?:-bytes|-hop|-speed)?\.test\.ts$)/.test(test)
+  isOfGateways(test) &&
+  !randomOnes.match(test) &&
+  /^test\/(?:attack\/|journeys\/gateway(?:-bytes|-hop|-speed)?\.test\.ts$)/.test(test)

@@ -73,9 +73,10 @@ const slowParts = ['durability', 'backup and verify', 'storm']
 export type Lane = { readonly parts: readonly Part[]; readonly atOnce: number }
 
 /**
- * A short run has a lane for each engine, because a process runs its files on one: the portable engine's files, a tenth
- * of the work, are done long before the others, so that no file runs alone at the end. They have two processes, because
- * the runner measures no single files in one. A long run has a lane for the slow parts, beside all others.
+ * A short run has a lane for each engine, because a process runs its files on one: the portable engine's files, a few
+ * per cent of the work, are done long before the others, so that no file runs alone at the end. They have two
+ * processes, because the runner measures no single files in one. A long run has a lane for the slow parts, beside all
+ * others.
  */
 export function toLanes(parts: readonly Part[], isLong: boolean, filesAtOnce: number): Lane[] {
   const isAside = (part: Part): boolean => (isLong ? slowParts.includes(part.name) : part.engine === 'portable')

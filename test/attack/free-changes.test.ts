@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Answer } from '../harness/answers.ts'
 import { engines } from '../harness/database.ts'
+import { isLong } from '../harness/scale.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { credit } from '../harness/wired.ts'
 
@@ -58,7 +59,9 @@ describe.each([...engines])('free changes on %s', (engine) => {
     ],
   ]
 
-  test.each([...attacks])('a customer without money writes at most 1,000 KiB at once by %s', async (_, attack) => {
+  // Both attacks on SQLite; the first on PostgreSQL, and both in a long run.
+  const tried = engine === 'sqlite' || isLong ? attacks : attacks.slice(0, 1)
+  test.each([...tried])('a customer without money writes at most 1,000 KiB at once by %s', async (_, attack) => {
     const { token } = await service.newCustomer()
     await service.get('/premium/subusers', { token })
     const change = await attack(token)

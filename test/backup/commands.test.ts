@@ -1,15 +1,23 @@
-import { afterAll, describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { close, unfinished } from '../../src/db/closed.ts'
 import { openDatabase } from '../../src/db/open.ts'
-import { openCommandServer } from '../harness/command-server.ts'
+import { type CommandServer, openCommandServer } from '../harness/command-server.ts'
 import { makeTestDatabase, openTestDatabase } from '../harness/database.ts'
 import { fencesOf } from '../harness/markdown.ts'
 import { endStarted, runCommand, runTurnpike, testDatabaseEnv } from '../harness/turnpike.ts'
 import { addCustomer, wire } from '../harness/wired.ts'
 
-afterAll(endStarted)
+/** Commands whose settings come from their environment, as an operator's do. */
+let commands: CommandServer
+beforeAll(async () => {
+  commands = await openCommandServer()
+})
+afterAll(async () => {
+  await commands.close()
+  await endStarted()
+})
 
 const key = { TURNPIKE_SECRET_KEY: '00'.repeat(32) }
 
@@ -66,7 +74,6 @@ describe('backup, restore, move and reopen commands', () => {
       const { db, testDatabase } = await openTestDatabase(engine)
       await addCustomer(wire(db), 100_000n)
       await db.close()
-      const commands = await openCommandServer()
       const env = { ...testDatabaseEnv(testDatabase), ...key }
       const [backup, tried] = [join(testDatabase.folder, 'backup'), join(testDatabase.folder, 'tried')]
       expect((await commands.run(['backup', backup], env)).exit).toBe(0)
@@ -85,7 +92,6 @@ describe('backup, restore, move and reopen commands', () => {
       expect(live.out).toMatch(engine === 'postgres' ? /The checked database is postgres:\/\// : testDatabase.folder)
       expect(password !== '' && live.out.includes(password)).toBeFalse()
       expect(await commands.run(['restore', backup], env)).toMatchObject({ exit: 1 })
-      await commands.close()
       await testDatabase.remove()
     })
 

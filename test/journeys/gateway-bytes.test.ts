@@ -14,7 +14,7 @@ const users = 20
 const lanes = 6
 /** SQLite: the smallest lease allowed, so that it runs out in every second transfer. PostgreSQL: the default. */
 const leaseBytes = { sqlite: '65536', postgres: '8388608' }
-const counts = { sqlite: isLong ? 9000 : 600, postgres: isLong ? 1000 : 100 }
+const counts = { sqlite: isLong ? 9000 : 400, postgres: isLong ? 1000 : 100 }
 
 describe.each([...enginesOf('sqlite')])('billing of bytes by the gateway of a shop on %s', (engine) => {
   const count = counts[engine]

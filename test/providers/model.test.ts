@@ -14,7 +14,7 @@ import type { OtherSide, Post, ProviderFault } from './other-side.ts'
 import { introduce } from './shop.ts'
 
 /** A round takes most of a second, and there are five providers. */
-const rounds: Readonly<Record<Engine, number>> = isLong ? { sqlite: 60, postgres: 20 } : { sqlite: 2, postgres: 1 }
+const rounds: Readonly<Record<Engine, number>> = isLong ? { sqlite: 60, postgres: 20 } : { sqlite: 1, postgres: 1 }
 const stepsEach = 60
 /** So few that the limit on provider calls, which uses real time, is never reached. */
 const refundSteps = 25
