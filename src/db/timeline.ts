@@ -68,6 +68,7 @@ export class Timeline {
   private keep: (token: string) => void = () => {}
   private running: Promise<unknown> = Promise.resolve()
   private next: Promise<string> | undefined
+  private isUnmarked = false
   /** The newest marks at the last calls of `forget`, the oldest first. */
   private newestAtCalls: Mark[] = []
 
@@ -112,6 +113,23 @@ export class Timeline {
         return mark
       })
     return this.next
+  }
+
+  /** A change that no node reads, such as a credit or a revocation, was committed and has no mark after it yet. */
+  noteChange(): void {
+    this.isUnmarked = true
+  }
+
+  /** Writes a mark after changes that no node reads: once for all since the last call, because a sale writes none. */
+  async markChanges(): Promise<void> {
+    if (!this.isUnmarked) return
+    this.isUnmarked = false
+    try {
+      await this.cover()
+    } catch (error) {
+      this.isUnmarked = true
+      throw error
+    }
   }
 
   /** Refuses a sale in another database than this process knows: its ids and its stock are of that one. */

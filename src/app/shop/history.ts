@@ -15,6 +15,7 @@ export const movedNote = 'database-moved'
 /** The database is compared this often with what this process knows of it. */
 const lookMs = 500
 const forgetMs = 60_000
+const markMs = 1000
 /** A larger difference of clocks is logged, every ten minutes as long as it lasts. */
 export const maxMarkAheadMs = 60_000
 const warnEveryLooks = 1200
@@ -27,7 +28,7 @@ const lostKeptMs = 90 * 86_400_000
  */
 export async function followHistory(
   config: Pick<Config, 'folder' | 'databaseUrl'>,
-  { db, timeline, fleet }: Pick<Services, 'db' | 'timeline' | 'fleet'>,
+  { db, timeline, fleet, operators }: Pick<Services, 'db' | 'timeline' | 'fleet' | 'operators'>,
   log: Log,
 ): Promise<readonly Job[]> {
   const { folder } = config
@@ -46,6 +47,7 @@ export async function followHistory(
     keepText(path, token, log)
   })
   const warnOfClock = createClockWarning(timeline.markAheadMs, log)
+  let newestEntry: number | undefined
   return [
     ...(config.databaseUrl === undefined ? [followFile(config, log)] : []),
     {
@@ -58,6 +60,18 @@ export async function followHistory(
         if (newest === undefined || timeline.isSame(newest, kept)) return
         keepText(path, newest, log)
         kept = newest
+      },
+    },
+    {
+      name: 'mark history',
+      everyMs: markMs,
+      isOwn: true,
+      async work() {
+        // Commands of other processes: each is in the audit log.
+        const [entry] = await operators.log({ before: undefined, operator: undefined, action: undefined, limit: 1 })
+        if (entry?.seq !== newestEntry) timeline.noteChange()
+        newestEntry = entry?.seq
+        await timeline.markChanges()
       },
     },
     {

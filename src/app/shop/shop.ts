@@ -289,6 +289,8 @@ function openApi(
     note(note: RequestNote): void {
       recorder.request(note)
       written(note)
+      const isChange = note.method !== 'GET' && note.method !== 'HEAD' && note.status < 400 && note.node === undefined
+      if (isChange) services.timeline.noteChange()
     },
   }
   const { gateway, publicHosts } = services.config
