@@ -29,6 +29,15 @@ export type Call<Op extends Operation, By = Caller> = {
 export type Bound<By = Caller> = {
   readonly operation: Operation
   readonly run: (call: Call<Operation, By>) => Promise<Answered>
+  /**
+   * Waits before the request takes a turn, so that it keeps nothing from other requests; the caller is authenticated
+   * again after it. The signal aborts when the client goes away.
+   */
+  readonly waitFirst?: (of: {
+    readonly caller: By
+    readonly query: Readonly<Record<string, unknown>>
+    readonly signal: AbortSignal
+  }) => Promise<void>
 }
 
 export type Answered = {

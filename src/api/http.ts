@@ -151,15 +151,15 @@ function createLimit(deps: HttpDeps, perMinute: number, purpose: string): RateLi
 }
 
 export function mount<By>(api: Api<By>): Mounted {
-  const runs = new Map(api.bound.map((each) => [each.operation, each.run]))
+  const bound = new Map(api.bound.map((each) => [each.operation, each]))
   return {
     base: api.base,
     operations: api.bound.map((each) => each.operation),
     profile: api.profile,
     answer(operation, request, params, visit, limits) {
-      const run = runs.get(operation)
-      if (!run) throw new Error(`nothing is bound to ${operation.id}`)
-      return answer(api, limits, { operation, run }, request, params, visit)
+      const found = bound.get(operation)
+      if (!found) throw new Error(`nothing is bound to ${operation.id}`)
+      return answer(api, limits, found, request, params, visit)
     },
   }
 }
@@ -397,11 +397,12 @@ const customerApi = (deps: HttpDeps): Api<Caller> => ({
 async function answer<By>(
   api: Pick<Api<By>, 'letIn' | 'findShown'>,
   limits: Limits,
-  { operation, run }: Bound<By>,
+  bound: Bound<By>,
   request: Request,
   params: Params,
   visit: Visit,
 ): Promise<Response> {
+  const { operation } = bound
   const purpose = operation.charges === true ? 'sale' : undefined
   const check = () => api.letIn(request, visit.from, operation, purpose)
   const shown = api.findShown(request, operation)
@@ -414,11 +415,20 @@ async function answer<By>(
   visit.customer = customer
   visit.isAdmitted = operation.access !== 'public'
   visit.isPurchase = purpose === 'sale'
-  const leave = visit.isAdmitted ? limits.bulk.enter() : () => {}
+  let leave = visit.isAdmitted ? limits.bulk.enter() : () => {}
   let turn: Turn = { end: leave }
   try {
     visit.rateLimit = await (operation.charges ? limits.charges : limits.reads)(admitted.name, customer)
     if (visit.rateLimit?.retryAfterSeconds) throw rateLimited(visit.rateLimit)
+    const hasWaited = bound.waitFirst !== undefined && request.url.includes('wait=')
+    if (hasWaited) {
+      leave()
+      const query = readQuery(new URL(request.url).searchParams)
+      const signal = request.signal
+      await bound.waitFirst?.({ caller: admitted.by, query: readFields(operation.query, query, 'query'), signal })
+      leave = limits.bulk.enter()
+      turn = { end: leave }
+    }
     visit.key = takesKey(operation) ? readKey(request.headers.get('idempotency-key') ?? undefined) : undefined
     const sent = operation.method === 'POST' ? await readBody(request) : {}
     if (customer !== undefined) await limits.changes(customer, rowsChangedBy(operation, sent))
@@ -427,9 +437,9 @@ async function answer<By>(
     const call = { request, params, sent, key: visit.key, requestId: visit.id, nextSlice: turn.nextSlice }
     // Checked again, because the token may be revoked while the body arrives or the request waits. The second check of
     // a token's sale is in its transaction.
-    const isLate = operation.method === 'POST' || turn.hasWaited
+    const isLate = operation.method === 'POST' || turn.hasWaited || hasWaited
     const letInAgain = isLate && !admitted.isCheckedBySale ? letIn : async () => admitted
-    return await answerInTurn(api, limits, { operation, run }, call, visit, letInAgain)
+    return await answerInTurn(api, limits, bound, call, visit, letInAgain)
   } finally {
     turn.end()
   }

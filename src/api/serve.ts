@@ -8,6 +8,8 @@ import { nodeBase } from './node/http.ts'
 const maxBodyBytes = 64 * 1024 * 1024
 /** Longer than a node waits for a change. */
 const idleSeconds = 30
+/** Longer than a customer's request waits for an event. */
+const idleWaitingSeconds = 90
 
 /** The client behind a connection of the TLS entrance. While held, what it sends next waits in the entrance. */
 type Client = { readonly source: string; hold(): void; release(): void }
@@ -68,6 +70,7 @@ export function serve(deps: ServeDeps): Server {
       const from = client ? client.source : peer?.address
       const address = from === undefined ? undefined : readAddress(from)
       tellOfProxy(request, address)
+      if (request.url.includes('wait=')) self.timeout(request, idleWaitingSeconds)
       const answered = answer(request, sourceOf(request, address, deps.trustedProxies), client)
       if (!client) return answered
       // Bun writes the answer before the next turn of the event loop.
@@ -99,7 +102,8 @@ export function serveSocket(
     unix: path,
     maxRequestBodySize: maxBodyBytes,
     development: false,
-    fetch(request) {
+    fetch(request, self) {
+      if (request.url.includes('wait=')) self.timeout(request, idleWaitingSeconds)
       const visitor = request.headers.get('x-forwarded-for')
       if (visitor === null) return toNodes(request, new URL(request.url), undefined, true)
       return toCustomers(request, readAddress(visitor)).then(withStrictTransport)

@@ -93,6 +93,7 @@ export const dedicatedJobs = (
     },
   },
   { name: 'renew proxies', everyMs: 30 * secondMs, work: () => dedicatedUpkeep.renew(200) },
+  batchJob('announce ends', 10 * secondMs, 200, (limit) => dedicatedUpkeep.announce(limit), 20),
 ]
 
 /** Opens and closes outages of sold proxies. */
@@ -125,6 +126,7 @@ export const premiumJobs = (
   },
   batchJob('expire traffic', 5 * minuteMs, 500, (limit) => traffic.accounts.expire(limit)),
   { name: 'pass traffic on', everyMs: 5 * minuteMs, work: () => premium.passOn() },
+  batchJob('announce traffic', minuteMs, 100, (limit) => premium.traffic.announceLow(limit), 20),
   batchJob('forget hosts', hourMs, 500, (limit) => premium.metering.forgetHosts(limit)),
 ]
 
@@ -164,6 +166,8 @@ export const vpnJobs = ({ vpn }: { vpn: Vpn }, log: JobLog): readonly Job[] => [
       }
     },
   },
+  batchJob('announce vpn ends', 10 * secondMs, 200, (limit) => vpn.announceEnds(limit), 20),
+  batchJob('announce vpn traffic', minuteMs, 100, (limit) => vpn.announceLow(limit), 20),
   batchJob('sweep vpn', 10 * minuteMs, 1, () => vpn.sweep()),
 ]
 

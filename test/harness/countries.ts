@@ -15,7 +15,7 @@ export type Country = {
   readonly number: number
   readonly customer: CustomerId
   readonly buy: (count: number, period?: number) => ReturnType<typeof buyProxies>
-  /** The customer's events. */
+  /** The customer's events, without those of purchases. */
   readonly events: () => ReturnType<DomainShop['services']['events']['list']>
 }
 
@@ -57,7 +57,10 @@ export function sellInCountries(engine: Engine, prefixOf: (number: number) => st
       return customer
     },
     buy: (count, period = 30) => buyProxies(floor.services, customer, { code: here.code, ipv: 4, count, period }),
-    events: () => floor.services.events.list(customer, { after: 0, type: undefined, limit: 500 }),
+    events: async () => {
+      const events = await floor.services.events.list(customer, { after: 0, type: undefined, limit: 500 })
+      return events.filter(({ type }) => type !== 'order.created' && type !== 'proxy.renewed')
+    },
   }
   return here
 }

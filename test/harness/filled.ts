@@ -602,7 +602,11 @@ async function allowIn({ services, clock }: Shop, anna: Buyer, boris: Buyer): Pr
 /** Time passes: proxies end and rest, bytes expire, subscriptions renew, end and are swept. */
 async function passTime({ services, clock }: Shop, anna: Buyer, boris: Buyer): Promise<void> {
   const { dedicated, dedicatedUpkeep, stock, traffic, vpn, premium } = services
-  clock.advance(8 * 86_400_000)
+  for (const days of [0, 8]) {
+    clock.advance(days * 86_400_000)
+    await dedicatedUpkeep.announce(100)
+    await vpn.announceEnds(100)
+  }
   await dedicatedUpkeep.release(100)
   clock.advance(86_400_000 * 5)
   await dedicatedUpkeep.release(100)

@@ -98,10 +98,10 @@ export async function openOutageShop(engine: Engine, prefix: string, names: read
       return proxies[0]?.id ?? 0
     },
     show: (id: number) => services.proxyOperator.show(id),
-    /** The types of all events of the customer, in order. */
+    /** The types of the customer's events without those of purchases, in order. */
     async eventTypes(): Promise<string[]> {
       const events = await services.events.list(customer, { after: 0, type: undefined, limit: 1000 })
-      return events.map((event) => event.type)
+      return events.map((event) => event.type).filter((type) => type !== 'order.created')
     },
     balance: async (): Promise<bigint> => (await services.ledger.balance(customer)).balance,
     /** The ended outages of a proxy. */

@@ -3,6 +3,7 @@ import type { RequestNote } from '../../src/api/answers.ts'
 import { bindPurchase } from '../../src/api/bind.ts'
 import { accountOperations, orderOperations } from '../../src/api/customer/account/routes.ts'
 import { eventOperations } from '../../src/api/customer/events/routes.ts'
+import { EventWatch } from '../../src/api/customer/events/watch.ts'
 import { bodyInteger, priceLimit, roubles } from '../../src/api/fields.ts'
 import { createHttp } from '../../src/api/http.ts'
 import { operationsOf } from '../../src/api/operation.ts'
@@ -69,6 +70,7 @@ export type ThingsShop = Caller & {
   refuseNew(yes: boolean): void
   /** One note per request, faults included. */
   readonly notes: RequestNote[]
+  readonly eventWatch: EventWatch
   stop(): Promise<void>
 }
 
@@ -83,13 +85,14 @@ export async function openThingsShop(
   const { text } = await services.customers.issueToken(customer, { name: 'test' })
   const notes: RequestNote[] = []
   let stopping = false
+  const eventWatch = new EventWatch(services)
   const http = createHttp({
     customers: services.customers,
     bound: [
       ...accountOperations(services),
       sellThings(services),
       ...orderOperations(services),
-      ...eventOperations(services),
+      ...eventOperations({ ...services, eventWatch }),
     ],
     version: '0.0.0',
     publicUrl: () => `http://127.0.0.1:${server.port}`,
@@ -105,7 +108,7 @@ export async function openThingsShop(
     hostname: '127.0.0.1',
     port: 0,
     // As the shop sets it: Bun's default of 10 s would race with the limit on slow bodies.
-    idleTimeout: 30,
+    idleTimeout: 120,
     development: false,
     fetch: (request, self) => http(request, readAddress(self.requestIP(request)?.address ?? '')),
   })
@@ -122,7 +125,9 @@ export async function openThingsShop(
       stopping = yes
     },
     notes,
+    eventWatch,
     async stop() {
+      eventWatch.stop()
       await server.stop(true)
       await opened.close()
     },

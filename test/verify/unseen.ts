@@ -58,6 +58,26 @@ export const unseen: readonly Unseen[] = [
     column: 'revocation_epoch',
     because: 'a sale only compares it, and reads the tokens and the customer, which have a history, if it differs',
   },
+  {
+    table: 'accounts',
+    column: 'alert_below',
+    because: 'it decides only whether the customer gets an event, and the customer may change it at any time',
+  },
+  {
+    table: 'proxies',
+    column: 'renew_problem',
+    because: 'it decides only whether the customer gets an event again, and the next renewal writes it again',
+  },
+  ...['name', 'at', 'after_id', ''].map((column) => ({
+    table: 'event_marks',
+    column,
+    because: 'it decides only which ends are announced; the events that were written are found',
+  })),
+  ...['subject', 'whole', 'due_left', ''].map((column) => ({
+    table: 'traffic_alerts',
+    column,
+    because: 'it decides only when the customer gets an event of traffic; the traffic itself is found',
+  })),
   ...['tls_host', 'tls_port', 'tls_browser_host', 'hop_tls_name'].map((column) => ({
     table: 'nodes',
     column,

@@ -172,8 +172,8 @@ export const below: Readonly<Record<string, readonly string[]>> = {
   traffic: ['fleet'],
   payments: ['customers', 'events', 'ledger', 'orders'],
   dedicated: ['customers', 'events', 'fleet', 'ledger', 'orders', 'payments', 'pricing', 'stock', 'traffic'],
-  premium: ['customers', 'fleet', 'ledger', 'orders', 'payments', 'pricing', 'stock', 'traffic'],
-  vpn: ['customers', 'fleet', 'ledger', 'orders', 'payments', 'pricing', 'traffic'],
+  premium: ['customers', 'events', 'fleet', 'ledger', 'orders', 'payments', 'pricing', 'stock', 'traffic'],
+  vpn: ['customers', 'events', 'fleet', 'ledger', 'orders', 'payments', 'pricing', 'traffic'],
 }
 
 const plainRooms: readonly Room[] = [

@@ -8,6 +8,7 @@ import { openConsole } from '../../api/console.ts'
 import { accountOperations, orderOperations } from '../../api/customer/account/routes.ts'
 import { dedicatedOperations } from '../../api/customer/dedicated/routes.ts'
 import { eventOperations } from '../../api/customer/events/routes.ts'
+import { EventWatch } from '../../api/customer/events/watch.ts'
 import { payPageRoute } from '../../api/customer/payments/page.ts'
 import { notifyRoute, paymentOperations } from '../../api/customer/payments/routes.ts'
 import { premiumOperations } from '../../api/customer/premium/routes.ts'
@@ -298,6 +299,7 @@ function openApi(
   const drawSvg = (text: string): string => drawing.svg(text)
   const publicUrl = () => config.publicUrl ?? url
   const state = createNodeState({ ...services, ...runtime })
+  const eventWatch = new EventWatch(services)
   const toNodes = createNodeHttp({ ...services, ...runtime, ...common, ownHosts, log, state, urgently })
   const toCustomers = createHttp({
     ...runtime,
@@ -320,7 +322,7 @@ function openApi(
       ...premiumOperations(services),
       ...vpnOperations({ ...services, drawing, publicUrl }),
       ...orderOperations(services),
-      ...eventOperations(services),
+      ...eventOperations({ ...services, eventWatch }),
       ...tokenOperations(services),
     ],
     console: openConsole(builtConsole, runtime.random),
@@ -375,6 +377,7 @@ function openApi(
     async stop(): Promise<void> {
       isStopping = true
       state.stop()
+      eventWatch.stop()
       entrance?.close()
       await server.stop(drainMs)
       entrance?.end()

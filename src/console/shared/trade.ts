@@ -108,12 +108,23 @@ export const methodNames = translated(
 
 export const eventMessages = translated({
   types: names({
+    'order.created': pair('Order placed', 'Оформлен заказ'),
+    'proxy.expiring': pair('Proxy ends soon', 'Прокси скоро закончится'),
+    'proxy.expired': pair('Proxy expired', 'Срок прокси закончился'),
+    'proxy.renewed': pair('Proxy prolonged', 'Прокси продлён'),
     'proxy.replaced': pair('Proxy address replaced', 'Адрес прокси заменён'),
     'proxy.interrupted': pair('Proxy interrupted', 'Работа прокси прервана'),
     'proxy.restored': pair('Proxy restored', 'Работа прокси восстановлена'),
     'proxy.moved': pair('Proxy moved to another gateway or host', 'Прокси перенесён на другой шлюз или хост'),
     'proxy.extended': pair('Proxy term extended', 'Срок прокси продлён'),
     'proxy.ended': pair('Proxy ended early', 'Прокси прекращён досрочно'),
+    'traffic.low': pair('Little traffic left', 'Трафик заканчивается'),
+    'vpn.expiring': pair('VPN ends soon', 'VPN скоро закончится'),
+    'vpn.expired': pair('VPN expired', 'Срок VPN закончился'),
+    'vpn.renewed': pair('VPN renewed', 'VPN продлён'),
+    'device.seen': pair('VPN device connected for the first time', 'Устройство VPN подключилось впервые'),
+    'renewal.failed': pair('Automatic renewal refused', 'Автопродление отклонено'),
+    'balance.low': pair('Low balance', 'Низкий баланс'),
     'order.refunded': pair('Order refunded', 'Возврат за заказ'),
     'payment.paid': pair('Payment received', 'Платёж получен'),
     'payment.expired': pair('Payment expired', 'Платёж истёк'),

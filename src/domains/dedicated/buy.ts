@@ -121,6 +121,7 @@ async function makeProxy(
     entryPort: null,
     renewPeriod: null,
     renewToken: null,
+    renewProblem: null,
     changedAt: nowMs,
   }
 }

@@ -1,5 +1,6 @@
 import { bind } from '../../core/bind.ts'
 import { allowSource, disallowSource, resetPasswords } from './access.ts'
+import { announceEnds } from './announce.ts'
 import { verifierOf } from './audit.ts'
 import { buy, buyerOf, quote } from './buy.ts'
 import { end, endingOf, releaseOverdue } from './end.ts'
@@ -39,7 +40,7 @@ export const createDedicated = (deps: DedicatedDeps) => ({
   ...bind(deps, { allowSource, disallowSource, resetPasswords }),
   buyer: buyerOf(deps),
   /** Periodic tasks. */
-  upkeep: bind(deps, { release: releaseOverdue, renew: renewDue }),
+  upkeep: bind(deps, { release: releaseOverdue, renew: renewDue, announce: announceEnds }),
   outages: { ...bind(deps, { interrupt, restore, list: listInterrupted }), all: allOutages },
   outageWatch: createOutageWatch(deps),
   operator: {

@@ -1,13 +1,15 @@
-import type { CustomerId, TokenId } from '../../core/ids.ts'
+import type { CustomerId, OrderId, TokenId } from '../../core/ids.ts'
 import { type Kopecks, total } from '../../core/money.ts'
 import { Refusal } from '../../core/refusal.ts'
-import type { Reader } from '../../db/transaction.ts'
+import { toIso } from '../../core/time.ts'
+import type { Reader, Tx } from '../../db/transaction.ts'
+import type { DomainEvent } from '../events/rules.ts'
 import type { PurchaseAnswer, PurchaseRequest, Receipt } from '../orders/index.ts'
 import type { Plain } from '../orders/rules.ts'
 import { assertProlongs, type Catalogue, priceProlonging, shareOut } from '../pricing/rules.ts'
 import { aboutProxies } from './errors.ts'
 import { type DedicatedDeps, loadAll, lockAll, product } from './proxies.ts'
-import { isToRenew, type Proxy, prolonged, renewAheadMs, renewRetryMs, statusAt } from './rules.ts'
+import { eventOf, isToRenew, type Proxy, prolonged, renewAheadMs, renewRetryMs, statusAt } from './rules.ts'
 import * as store from './store.ts'
 
 export type Prolonged = { readonly receipt: Receipt; readonly period: number } & ReturnType<typeof priceItems>
@@ -53,9 +55,22 @@ export async function prolong(
     })
     const ends = price.items.map(({ proxy, expiresAt }) => ({ id: proxy.id, expiresAt }))
     store.setProlonged(tx, ends, nowMs)
+    const renewed = { period, order: receipt.order, isAutomatic: action === 'renew' }
+    await deps.events.note(
+      tx,
+      price.items.map(({ proxy, expiresAt }) => renewedEvent({ ...proxy, expiresAt }, renewed)),
+    )
     return { receipt, period, ...price }
   })
 }
+
+const renewedEvent = (
+  proxy: Proxy,
+  { period, order, isAutomatic }: { period: number; order: OrderId; isAutomatic: boolean },
+): DomainEvent => ({
+  ...eventOf(proxy, 'proxy.renewed', { period, expires_at: toIso(proxy.expiresAt), automatic: isAutomatic }),
+  order,
+})
 
 /**
  * Refuses addresses that are being withdrawn or in quarantine, and ended proxies that no live gateway serves. A running
@@ -149,7 +164,22 @@ async function renewOne(deps: DedicatedDeps, proxy: Proxy, period: number): Prom
     return !answer.replayed
   } catch (error) {
     // Too little money, no such price, renewal turned off, or another process renews: the job retries in an hour.
-    if (error instanceof Refusal) return false
-    throw error
+    if (!(error instanceof Refusal)) throw error
+    await deps.db.transact((tx) => noteRefusedRenewal(deps, tx, proxy, error))
+    return false
   }
+}
+
+/** Refusals that say nothing about the proxy: the database is away, or another process renews it. */
+const isPassing = ({ kind, reason }: Refusal): boolean =>
+  kind === 'unavailable' || reason === 'proxy_not_renewable' || reason === 'request_in_progress'
+
+/** Writes why a renewal was refused, and an event if the reason is another one than before. */
+async function noteRefusedRenewal(deps: DedicatedDeps, tx: Tx, { id, expiresAt }: Proxy, refusal: Refusal) {
+  if (isPassing(refusal)) return
+  const [proxy] = await store.lockMany(tx, [id])
+  if (!proxy || proxy.expiresAt !== expiresAt || proxy.renewProblem === refusal.reason) return
+  store.setRenewProblem(tx, id, refusal.reason)
+  const data = { reason: refusal.reason, period: proxy.renewPeriod, expires_at: toIso(expiresAt) }
+  await deps.events.note(tx, [eventOf(proxy, 'renewal.failed', data)])
 }

@@ -35,7 +35,7 @@ export type DedicatedDeps = {
   readonly traffic: Pick<Traffic, 'counts'>
   readonly orders: Orders
   readonly once: Once
-  readonly events: Pick<Events, 'note'>
+  readonly events: Pick<Events, 'note' | 'announce'>
   readonly pricing: Pricing
   readonly stock: Stock
   readonly stockOperator: StockOperator

@@ -49,6 +49,8 @@ export type Proxy = {
   readonly renewPeriod: number | null
   /** The token that turned renewal on; a renewal counts as its spending. */
   readonly renewToken: TokenId | null
+  /** The code of the refusal of the last automatic renewal. */
+  readonly renewProblem: string | null
   readonly changedAt: number
 }
 

@@ -41,6 +41,7 @@ const columns = columnsOf<Omit<Proxy, 'portType'>>({
   entryPort: orNull(int('entry_port')),
   renewPeriod: orNull(int('renew_period')),
   renewToken: orNull(idColumn('renew_token_id')),
+  renewProblem: orNull(textColumn('renew_problem')),
   changedAt: int('changed_at'),
 })
 
@@ -136,6 +137,7 @@ export function setProlonged(tx: Tx, ends: readonly { id: number; expiresAt: num
     const tuples = chunk.map((_, at) => `(CAST($${2 * at + 2} AS BIGINT), CAST($${2 * at + 3} AS BIGINT))`)
     tx.send(
       `UPDATE proxies SET expires_at = fresh.column2, changed_at = $1, renew_tried_at = NULL,
+         renew_problem = NULL,
          resumed_at = CASE WHEN expires_at <= $1 AND interrupted_at IS NULL THEN $1 ELSE resumed_at END
        FROM (VALUES ${tuples.join(', ')}) AS fresh WHERE id = fresh.column1`,
       [nowMs, ...chunk.flatMap(({ id, expiresAt }) => [id, expiresAt])],
@@ -174,7 +176,7 @@ export function setComment(tx: Tx, ids: readonly number[], comment: string): voi
 /** The token that sets renewal last pays for it. */
 export function setRenewal(tx: Tx, ids: readonly number[], period: number | null, token: TokenId | null): void {
   tx.send(
-    `UPDATE proxies SET renew_period = $1, renew_token_id = $2, renew_tried_at = NULL
+    `UPDATE proxies SET renew_period = $1, renew_token_id = $2, renew_tried_at = NULL, renew_problem = NULL
      WHERE id IN (${list(ids.length, 2)})`,
     [period, token, ...ids],
   )
@@ -253,6 +255,21 @@ export const findToRenew = (reader: Reader, before: number, triedBefore: number,
 export async function setRenewTried(tx: Tx, id: number, nowMs: number): Promise<void> {
   await tx.run('UPDATE proxies SET renew_tried_at = $2 WHERE id = $1', [id, nowMs])
 }
+
+export const setRenewProblem = (tx: Tx, id: number, problem: string): void =>
+  tx.send('UPDATE proxies SET renew_problem = $2 WHERE id = $1', [id, problem])
+
+const endings = columnsOf({ id: int('id'), expiresAt: int('expires_at') })
+
+/** Proxies whose term ends after a position and up to a moment, in that order. */
+export const findEnding = (reader: Reader, after: { at: number; id: number }, untilAt: number, limit: number) =>
+  endings.all(
+    reader,
+    `SELECT id, expires_at FROM proxies
+     WHERE state = 'held' AND interrupted_at IS NULL AND (expires_at, id) > ($1, $2) AND expires_at <= $3
+     ORDER BY expires_at, id LIMIT $4`,
+    [after.at, after.id, untilAt, limit],
+  )
 
 /** Proxies that changed after a position, oldest change first; gone ones only without `heldAt`. */
 export function changedAfter(

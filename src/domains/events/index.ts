@@ -1,2 +1,2 @@
 export { createEventsVerifier } from './audit.ts'
-export { createEvents, type Events } from './log.ts'
+export { createEvents, type Events, type ReadEnding } from './log.ts'

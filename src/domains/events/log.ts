@@ -4,22 +4,36 @@ import { fieldProblem } from '../../core/messages/problems.ts'
 import { malformed } from '../../core/refusal.ts'
 import type { Clock } from '../../core/time.ts'
 import type { Database, Tx } from '../../db/transaction.ts'
-import { type CustomerEvent, type DomainEvent, eventKeptMs, eventTypes, isEventType } from './rules.ts'
+import { type CustomerEvent, type DomainEvent, type EndingRow, eventKeptMs, eventTypes, isEventType } from './rules.ts'
 import * as store from './store.ts'
+
+/** A read of rows that end after a position, in the order of their ends, with the events to write. */
+export type ReadEnding = (
+  tx: Tx,
+  after: EndingRow,
+  untilAt: number,
+  limit: number,
+) => Promise<{ readonly events: readonly DomainEvent[]; readonly count: number; readonly last: EndingRow | undefined }>
+
+type EventDeps = { readonly db: Database; readonly clock: Clock; readonly sha256: Sha256 }
 
 export type Events = ReturnType<typeof createEvents>
 
-export function createEvents(deps: { db: Database; clock: Clock; sha256: Sha256 }) {
+export function createEvents(deps: EventDeps) {
   const { db, clock } = deps
+  const listeners = new Set<() => void>()
+
+  const note = (tx: Tx, events: readonly DomainEvent[]): Promise<void> => noteEvents(deps, listeners, tx, events)
   return {
-    /** Writes events in the transaction that caused them, in the order of customers' ids, which avoids deadlocks. */
-    async note(tx: Tx, events: readonly DomainEvent[]): Promise<void> {
-      const nowMs = clock()
-      const inOrder = events.toSorted((a, b) => (a.customer < b.customer ? -1 : a.customer > b.customer ? 1 : 0))
-      for (const each of inOrder) {
-        store.insertEvent(tx, { ...each, ...(await store.takeNumber(tx, each.customer, nowMs)) }, deps.sha256)
-      }
+    /** Calls a function for every transaction of this process that writes events, before it commits or rolls back. */
+    onNoted(listener: () => void): void {
+      listeners.add(listener)
     },
+
+    /** Writes events in the transaction that caused them, in the order of customers' ids, which avoids deadlocks. */
+    note,
+
+    announce: (...of: Announcement) => announceEnds(deps, note, ...of),
 
     /** A page of a customer's events, oldest first. */
     async list(
@@ -32,6 +46,9 @@ export function createEvents(deps: { db: Database; clock: Clock; sha256: Sha256 
       return store.listEvents(db, customer, { ...filter, type: filter.type ?? '' })
     },
 
+    /** The numbers of customers' last events, and how often the access of each was revoked. */
+    lastNumbers: (customers: readonly CustomerId[]) => store.lastNumbers(db, customers),
+
     ofOrder: (customer: CustomerId, order: OrderId): Promise<CustomerEvent[]> => store.listOfOrder(db, customer, order),
 
     /** Deletes at most `limit` events older than 30 days; returns how many. */
@@ -39,3 +56,38 @@ export function createEvents(deps: { db: Database; clock: Clock; sha256: Sha256 
       db.transact((tx) => store.deleteEvents(tx, clock() - eventKeptMs, limit)),
   }
 }
+
+async function noteEvents(deps: EventDeps, listeners: Iterable<() => void>, tx: Tx, events: readonly DomainEvent[]) {
+  if (events.length === 0) return
+  const nowMs = deps.clock()
+  const byCustomer = [...Map.groupBy(events, (each) => each.customer)]
+  for (const [customer, of] of byCustomer.toSorted(([a], [b]) => (a < b ? -1 : 1))) {
+    const { first, at } = await store.takeNumbers(tx, customer, of.length, nowMs)
+    const numbered = of.map((each, index) => ({ ...each, seq: first + index, at }))
+    store.insertEvents(tx, numbered, deps.sha256)
+  }
+  for (const listener of listeners) listener()
+}
+
+type Announcement = [
+  name: string,
+  of: { readonly floorAt: number; readonly untilAt: number; readonly limit: number },
+  read: ReadEnding,
+]
+
+/**
+ * Writes the events of rows whose end is now at most `untilAt`, each once: the mark of what is announced moves in the
+ * same transaction. Rows that end up to `floorAt` are left out. Returns how many rows it read.
+ */
+const announceEnds = (deps: EventDeps, note: Events['note'], ...[name, of, read]: Announcement): Promise<number> =>
+  deps.db.transact(async (tx) => {
+    // Instants are whole: no row up to `untilAt` is past this position, and each later one is.
+    const past = (at: number) => ({ at: at + 1, id: '' })
+    const mark = await store.lockMark(tx, name, past(of.untilAt))
+    const after = mark.at > of.floorAt ? mark : past(of.floorAt)
+    if (after.at > of.untilAt) return 0
+    const { events, count, last } = await read(tx, after, of.untilAt, of.limit)
+    await note(tx, events)
+    store.writeMark(tx, name, count < of.limit || !last ? past(of.untilAt) : last)
+    return count
+  })

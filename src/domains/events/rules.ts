@@ -2,12 +2,23 @@ import type { CustomerId, OrderId } from '../../core/ids.ts'
 
 /** The thing, then what happened to it. `docs/api/events.md` lists the data of each. */
 export const eventTypes = [
+  'order.created',
+  'proxy.expiring',
+  'proxy.expired',
+  'proxy.renewed',
   'proxy.replaced',
   'proxy.interrupted',
   'proxy.restored',
   'proxy.moved',
   'proxy.extended',
   'proxy.ended',
+  'traffic.low',
+  'vpn.expiring',
+  'vpn.expired',
+  'vpn.renewed',
+  'device.seen',
+  'renewal.failed',
+  'balance.low',
   'order.refunded',
   'payment.paid',
   'payment.expired',
@@ -40,3 +51,9 @@ export type CustomerEvent = DomainEvent & { readonly seq: number; readonly at: n
 export const eventKeptMs = 30 * 86_400_000
 
 export const isEventType = (text: string): text is EventType => eventTypes.some((each) => each === text)
+
+/** How many days before the end of a proxy or a subscription its customer gets an event. */
+export const announcedDays = [1, 3, 7] as const
+
+/** A row that ends: its time and its id, by which rows that end together are ordered. */
+export type EndingRow = { readonly at: number; readonly id: string }

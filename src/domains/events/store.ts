@@ -1,8 +1,9 @@
 import type { Sha256 } from '../../core/chain.ts'
 import type { CustomerId, OrderId } from '../../core/ids.ts'
 import { sameBytes } from '../../core/token-text.ts'
+import { allOf, sendRows } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
-import type { CustomerEvent, EventData, EventType } from './rules.ts'
+import type { CustomerEvent, EndingRow, EventData, EventType } from './rules.ts'
 
 export type EventRow = {
   customer_id: CustomerId
@@ -34,26 +35,24 @@ const toEvent = (row: EventRow): CustomerEvent => ({
   data: readData(row.data),
 })
 
-/** The next number and time of a customer's events, locked until the transaction ends. Times never go back. */
-export async function takeNumber(tx: Tx, customer: CustomerId, nowMs: number) {
+/** The next numbers and the time of a customer's events, locked until the transaction ends. Times never go back. */
+export async function takeNumbers(tx: Tx, customer: CustomerId, count: number, nowMs: number) {
   const row = await tx.first<{ last: bigint; last_at: bigint }>(
-    `INSERT INTO event_numbers (customer_id, last, last_at) VALUES ($1, 1, $2)
-     ON CONFLICT (customer_id) DO UPDATE SET last = event_numbers.last + 1,
-       last_at = CASE WHEN event_numbers.last_at > $2 THEN event_numbers.last_at ELSE $2 END
+    `INSERT INTO event_numbers (customer_id, last, last_at) VALUES ($1, $2, $3)
+     ON CONFLICT (customer_id) DO UPDATE SET last = event_numbers.last + $2,
+       last_at = CASE WHEN event_numbers.last_at > $3 THEN event_numbers.last_at ELSE $3 END
      RETURNING last, last_at`,
-    [customer, nowMs],
+    [customer, count, nowMs],
   )
-  return { seq: Number(row?.last ?? 0n), at: Number(row?.last_at ?? 0n) }
+  return { first: Number(row?.last ?? 0n) - count + 1, at: Number(row?.last_at ?? 0n) }
 }
 
-export function insertEvent(tx: Tx, event: CustomerEvent, sha256: Sha256): void {
-  const data = JSON.stringify(event.data)
-  const { customer, seq, type, at, order, subject } = event
-  tx.send(
-    `INSERT INTO events (customer_id, seq, type, at, order_id, subject, data, digest)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-    [customer, seq, type, at, order, subject, data, sha256(textOf([customer, seq, type, at, order, subject, data]))],
-  )
+export function insertEvents(tx: Tx, events: readonly CustomerEvent[], sha256: Sha256): void {
+  const rows = events.map(({ customer, seq, type, at, order, subject, ...event }) => {
+    const values = [customer, seq, type, at, order, subject, JSON.stringify(event.data)] as const
+    return [...values, sha256(textOf(values))]
+  })
+  sendRows(tx, 'INSERT INTO events (customer_id, seq, type, at, order_id, subject, data, digest)', rows)
 }
 
 /** Whether an event has the content that was written. */
@@ -111,3 +110,30 @@ export const numbersAfter = (reader: Reader, after: string, limit: number) =>
     'SELECT customer_id, last, last_at FROM event_numbers WHERE customer_id > $1 ORDER BY customer_id LIMIT $2',
     [after, limit],
   )
+
+/** The number of each customer's last event, and how often the customer's access was revoked. */
+export const lastNumbers = (reader: Reader, customers: readonly CustomerId[]) =>
+  allOf<{ customer_id: CustomerId; last: bigint | null; revocation_epoch: bigint }>(
+    reader,
+    customers,
+    (among) => `SELECT accounts.customer_id, event_numbers.last, accounts.revocation_epoch FROM accounts
+      LEFT JOIN event_numbers ON event_numbers.customer_id = accounts.customer_id
+      WHERE accounts.customer_id IN (${among})`,
+  )
+
+/** Locks where a job has arrived. A new job begins at `start`: earlier ends are not announced. */
+export async function lockMark(tx: Tx, name: string, start: EndingRow): Promise<EndingRow> {
+  tx.send(`INSERT INTO event_marks (name, at, after_id) VALUES ($1, $2, $3) ON CONFLICT (name) DO NOTHING`, [
+    name,
+    start.at,
+    start.id,
+  ])
+  const row = await tx.first<{ at: bigint; after_id: string }>(
+    'SELECT at, after_id FROM event_marks WHERE name = $1 FOR UPDATE',
+    [name],
+  )
+  return row ? { at: Number(row.at), id: row.after_id } : start
+}
+
+export const writeMark = (tx: Tx, name: string, { at, id }: EndingRow): void =>
+  tx.send('UPDATE event_marks SET at = $2, after_id = $3 WHERE name = $1', [name, at, id])

@@ -188,10 +188,16 @@ export async function refund(
   return move(deps, tx, account, { ...plain, kind: 'refund', house, amount: given, order, token, refundOf: seq, note })
 }
 
+/** Sets the balance below which the customer gets an event. */
+export async function setAlert(deps: LedgerDeps, customer: CustomerId, below: Kopecks | null): Promise<void> {
+  const changed = await deps.db.transact((tx) => store.setAlert(tx, customer, below))
+  if (changed === 0) throw noAccount()
+}
+
 export async function balance(
   deps: LedgerDeps,
   customer: CustomerId,
-): Promise<{ balance: Kopecks; apiSpent: Kopecks }> {
+): Promise<Pick<Account, 'balance' | 'apiSpent' | 'alertBelow'>> {
   const account = await store.findAccount(deps.db, customer)
   if (!account) throw noAccount()
   return account

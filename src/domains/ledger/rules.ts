@@ -27,6 +27,8 @@ export type Account = Chain & {
   readonly apiSpent: Kopecks
   /** How often the customer was blocked or one of the customer's tokens revoked. */
   readonly revocationEpoch: number
+  /** The customer gets an event when the balance falls below this; null is never. */
+  readonly alertBelow: Kopecks | null
 }
 
 /** A movement before it is posted. `amount` is signed as the customer sees it. */
@@ -57,6 +59,7 @@ export const openAccount = (customer: CustomerId): Account => ({
   balance: kopecks(0n),
   apiSpent: kopecks(0n),
   revocationEpoch: 0,
+  alertBelow: null,
   ...emptyChain,
 })
 

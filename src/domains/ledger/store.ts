@@ -25,6 +25,7 @@ const accounts = columnsOf<Account>({
   head: bytes('head'),
   lastAt: int('last_at'),
   revocationEpoch: int('revocation_epoch'),
+  alertBelow: orNull(money('alert_below')),
 })
 
 const postings = columnsOf<Posting>({
@@ -65,6 +66,9 @@ export async function accountsAfter(reader: Reader, after: string, limit: number
 
 export const insertAccount = (tx: Tx, account: Account): void =>
   sendRows(tx, `INSERT INTO accounts (${accounts.names})`, [accounts.values(account)])
+
+export const setAlert = (tx: Tx, customer: CustomerId, below: Kopecks | null): Promise<number> =>
+  tx.run('UPDATE accounts SET alert_below = $2 WHERE customer_id = $1', [customer, below])
 
 /** Updates the balance and inserts its posting. The caller has locked the account. */
 export function writePosting(tx: Tx, account: Account, posting: Posting): void {

@@ -3,7 +3,7 @@ import { type Kopecks, kopecks, subtract, toRoubles, zero } from '../../core/mon
 import { Refusal } from '../../core/refusal.ts'
 import type { Vault } from '../../core/vault.ts'
 import type { DomainEvent } from '../events/rules.ts'
-import type { Posting } from '../ledger/rules.ts'
+import type { Account, Posting } from '../ledger/rules.ts'
 
 /** Plain JSON: the input of an order and the calculation of its price. */
 export type Plain = string | number | boolean | null | readonly Plain[] | { readonly [name: string]: Plain }
@@ -134,6 +134,31 @@ export const answerContext = ({ customer, key, order, request, at }: AnswerRow):
 
 export const openAnswer = (vault: Vault, stored: AnswerRow & { readonly body: string }): string =>
   vault.open(Uint8Array.fromBase64(stored.body), answerContext(stored))
+
+/** The event of a purchase. */
+export const created = (order: Order, balance: Kopecks): DomainEvent => ({
+  customer: order.customer,
+  type: 'order.created',
+  order: order.id,
+  subject: order.id,
+  data: {
+    product: order.product,
+    action: order.action,
+    price_rub: toRoubles(order.price),
+    balance_rub: toRoubles(balance),
+  },
+})
+
+/** The event of a movement that takes a balance below the customer's threshold; none if it was below it before. */
+export function balanceLow(
+  { alertBelow }: Pick<Account, 'alertBelow'>,
+  { customer, order, amount, balanceAfter }: Pick<Posting, 'customer' | 'order' | 'amount' | 'balanceAfter'>,
+): readonly DomainEvent[] {
+  const before = balanceAfter - amount
+  if (alertBelow === null || before < alertBelow || balanceAfter >= alertBelow) return []
+  const data = { threshold_rub: toRoubles(alertBelow), balance_rub: toRoubles(balanceAfter) }
+  return [{ customer, type: 'balance.low', order, subject: null, data }]
+}
 
 /** The event that tells a customer of a refund. */
 export const refunded = (posting: Posting): DomainEvent => ({

@@ -7,12 +7,15 @@ import type { Vault } from '../../core/vault.ts'
 import type { Database, Tx } from '../../db/transaction.ts'
 import type { Customers } from '../customers/index.ts'
 import type { Events } from '../events/index.ts'
+import type { DomainEvent } from '../events/rules.ts'
 import type { Ledger, Payer } from '../ledger/index.ts'
 import { type Account, assertCovers } from '../ledger/rules.ts'
 import { keyReused, requestInProgress } from './errors.ts'
 import {
   answerContext,
   assertPriceWithin,
+  balanceLow,
+  created,
   keyForms,
   keyKeptMs,
   type OrderInput,
@@ -133,6 +136,8 @@ const sellOnce = <Bought>(
     if ((price === undefined) !== (what.isUnordered === true)) throw new Error('a sale and its charge do not match')
     const body = toBody?.(bought) ?? ''
     const order = what.isUnordered ? null : sale.order
+    // Last, because the customer's next number stays locked until the commit.
+    await deps.events.note(tx, sale.events())
     const kept = key === undefined ? undefined : storedKey(deps, key, price)
     if (kept !== undefined) storeAnswer(deps, { ...sale, order, token: by.token?.id ?? null }, kept, what, body)
     return { body, replayed: false, order }
@@ -194,16 +199,18 @@ function openSale(
   account: Account,
   { by, key, requestId, maxPrice }: Omit<PurchaseRequest<never>, 'toBody'>,
   what: OrderInput,
-): Sale & { readonly priceCharged: () => Kopecks | undefined } {
+): Sale & { readonly priceCharged: () => Kopecks | undefined; readonly events: () => readonly DomainEvent[] } {
   const nowMs = deps.clock()
   const order = makeId('order', nowMs, deps.random)
   let charged: Kopecks | undefined
+  let events: readonly DomainEvent[] = []
   return {
     tx,
     order,
     account,
     nowMs,
     priceCharged: () => charged,
+    events: () => events,
     assertPayable(price) {
       assertPriceWithin(maxPrice, price)
       assertCovers(account, price)
@@ -221,8 +228,12 @@ function openSale(
         requestId: requestId ?? null,
         key: key === undefined ? null : storedKey(deps, key, price),
       }
-      store.insertOrder(tx, { ...made, ...what, price, chargeSeq, token, calculation })
-      return { order, transaction: chargeSeq, balance: posting?.balanceAfter ?? account.balance }
+      const { product, action, input } = what
+      const written = { ...made, product, action, input, price, chargeSeq, token, calculation }
+      store.insertOrder(tx, written)
+      const balance = posting?.balanceAfter ?? account.balance
+      events = [created(written, balance), ...(posting ? balanceLow(account, posting) : [])]
+      return { order, transaction: chargeSeq, balance }
     },
   }
 }

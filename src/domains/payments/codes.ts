@@ -4,7 +4,7 @@ import { Refusal, refuseField } from '../../core/refusal.ts'
 import type { Clock } from '../../core/time.ts'
 import { createTokenBuckets, secondsUntilOne, type TokenBucketRate } from '../../core/token-buckets.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
-import type { PaymentDeps } from './deps.ts'
+import { noteIfLow, type PaymentDeps } from './deps.ts'
 import {
   bonusOf,
   isOpen,
@@ -101,11 +101,13 @@ export async function givenBonus(reader: Reader, { code, id }: Payment): Promise
 }
 
 /** Debits the whole bonus as soon as any of the payment goes back: else a refund of all but a kopeck would keep it. */
-export async function returnBonus({ ledger }: PaymentDeps, tx: Tx, payment: Payment): Promise<readonly PaymentStep[]> {
+export async function returnBonus(deps: PaymentDeps, tx: Tx, payment: Payment): Promise<readonly PaymentStep[]> {
   const bonus = await givenBonus(tx, payment)
   if (!bonus) return []
   const { amount, note } = bonus
-  const posting = await ledger.chargeback(tx, payment.customer, amount, source, `code ${note} taken back`, payment.id)
+  const { customer, id } = payment
+  const posting = await deps.ledger.chargeback(tx, customer, amount, source, `code ${note} taken back`, id)
+  await noteIfLow(deps, tx, posting)
   return [{ kind: 'bonus_back', amount: negate(amount), posting: posting.seq, note }]
 }
 

@@ -3,7 +3,7 @@ import { toRoubles } from '../../core/money.ts'
 import { Refusal } from '../../core/refusal.ts'
 import type { Tx } from '../../db/transaction.ts'
 import type { Adjustment } from '../ledger/index.ts'
-import { callProvider, isProduction, lockKnown, type PaymentDeps, paidStatus } from './deps.ts'
+import { callProvider, isProduction, lockKnown, noteIfLow, type PaymentDeps, paidStatus } from './deps.ts'
 import type { PaymentProvider } from './ports.ts'
 import { buyPaidFor } from './purchases.ts'
 import type { Payment, ProviderStatus } from './rules.ts'
@@ -27,7 +27,11 @@ export async function adjustByHand(
   const id = input.kind === 'credit' ? paymentNamedBy(input) : undefined
   const payment = id && (await store.findAny(deps.db, id))
   if (!payment) {
-    return deps.db.transact((tx) => deps.ledger.adjust(tx, customer, { ...input, key: id ?? input.key ?? null }))
+    return deps.db.transact(async (tx) => {
+      const adjusted = await deps.ledger.adjust(tx, customer, { ...input, key: id ?? input.key ?? null })
+      if (!adjusted.isRepeat) await noteIfLow(deps, tx, adjusted.posting)
+      return adjusted
+    })
   }
   if (payment.customer !== customer || payment.amount !== input.amount) {
     const facts = { payment: payment.id, customer: payment.customer, amount_rub: toRoubles(payment.amount) }

@@ -7,8 +7,9 @@ import type { Database, Reader, Tx } from '../../db/transaction.ts'
 import type { Customers } from '../customers/index.ts'
 import type { Events } from '../events/index.ts'
 import type { Ledger, Payer } from '../ledger/index.ts'
+import type { Posting } from '../ledger/rules.ts'
 import type { Once, Orders } from '../orders/index.ts'
-import type { Plain } from '../orders/rules.ts'
+import { balanceLow, type Plain } from '../orders/rules.ts'
 import { ProviderRefused, ProviderUnavailable } from './ports.ts'
 import type { Providers } from './providers.ts'
 import { type Payment, type ProviderStatus, toPay } from './rules.ts'
@@ -42,6 +43,15 @@ export type PaymentDeps = {
   readonly clock: Clock
   readonly random: RandomBytes
   readonly sha256: (text: string) => Uint8Array
+}
+
+/** Writes an event if a debit took the balance below the customer's threshold. */
+export async function noteIfLow(
+  { ledger, events }: Pick<PaymentDeps, 'ledger' | 'events'>,
+  tx: Tx,
+  posting: Posting,
+): Promise<void> {
+  await events.note(tx, balanceLow(await ledger.lock(tx, posting.customer), posting))
 }
 
 export const isProduction = async ({ customers }: PaymentDeps): Promise<boolean> =>

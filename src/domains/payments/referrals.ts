@@ -3,7 +3,7 @@ import type { CustomerId } from '../../core/ids.ts'
 import { kopecks, negate } from '../../core/money.ts'
 import { Refusal } from '../../core/refusal.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
-import type { PaymentDeps } from './deps.ts'
+import { noteIfLow, type PaymentDeps } from './deps.ts'
 import { type Payment, type PaymentStep, type ReferralTerms, readCode } from './rules.ts'
 import * as store from './store.ts'
 
@@ -51,11 +51,12 @@ export async function givenShare(reader: Reader, { id, customer }: Payment) {
 }
 
 /** Debits the whole share as soon as any of the payment goes back, as `returnBonus` does. */
-export async function returnShare({ ledger }: PaymentDeps, tx: Tx, payment: Payment): Promise<readonly PaymentStep[]> {
+export async function returnShare(deps: PaymentDeps, tx: Tx, payment: Payment): Promise<readonly PaymentStep[]> {
   const share = await givenShare(tx, payment)
   if (!share) return []
   const { amount, referrer } = share
-  const posting = await ledger.chargeback(tx, referrer, amount, source, 'share of a top-up taken back', payment.id)
+  const posting = await deps.ledger.chargeback(tx, referrer, amount, source, 'share of a top-up taken back', payment.id)
+  await noteIfLow(deps, tx, posting)
   return [{ kind: 'share_back', amount: negate(amount), posting: posting.seq, note: referrer }]
 }
 

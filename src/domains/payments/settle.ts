@@ -4,7 +4,7 @@ import { Refusal } from '../../core/refusal.ts'
 import type { Tx } from '../../db/transaction.ts'
 import type { DomainEvent } from '../events/rules.ts'
 import { giveBonus, returnBonus } from './codes.ts'
-import type { PaymentDeps } from './deps.ts'
+import { noteIfLow, type PaymentDeps } from './deps.ts'
 import { giveShare, returnShare } from './referrals.ts'
 import {
   decide,
@@ -111,6 +111,7 @@ async function debit(deps: PaymentDeps, tx: Tx, payment: Payment, total: Kopecks
   const amount = subtract(total, payment.debited)
   const posting = await deps.ledger.chargeback(tx, customer, amount, provider, `${method} payment taken back`, id)
   await deps.events.note(tx, [toEvent('payment.refunded', payment, amount, posting.balanceAfter)])
+  await noteIfLow(deps, tx, posting)
   const debited: PaymentStep = { kind: 'debited', amount: negate(amount), total, posting: posting.seq, note }
   return [debited, ...(await returnBonus(deps, tx, payment)), ...(await returnShare(deps, tx, payment))]
 }

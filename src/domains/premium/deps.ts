@@ -5,6 +5,7 @@ import type { Clock } from '../../core/time.ts'
 import type { Vault } from '../../core/vault.ts'
 import type { Database } from '../../db/transaction.ts'
 import type { Customers } from '../customers/index.ts'
+import type { Events } from '../events/index.ts'
 import type { EntryPorts, Fleet } from '../fleet/index.ts'
 import type { Ledger } from '../ledger/index.ts'
 import type { Orders } from '../orders/index.ts'
@@ -26,6 +27,7 @@ export type PremiumDeps = {
   readonly ledger: Ledger
   readonly customers: Customers
   readonly orders: Orders
+  readonly events: Pick<Events, 'note'>
   readonly pricing: Pricing
   readonly traffic: Traffic
   readonly stock: Pick<Stock, 'blockAround'>

@@ -1,4 +1,5 @@
 import { bind } from '../../core/bind.ts'
+import { announceLow } from './announce.ts'
 import { balance, buy, buyerOf, held, pools, quote } from './buy.ts'
 import type { PremiumDeps } from './deps.ts'
 import * as exitCases from './exits/exits.ts'
@@ -29,7 +30,7 @@ export function createPremium(given: PremiumDeps) {
     whitelist: bind(deps, whitelist),
     exits,
     traffic: {
-      ...bind(deps, { quote, pools, held, buy, balance, move, refund, delivered }),
+      ...bind(deps, { quote, pools, held, buy, balance, move, refund, delivered, announceLow }),
       ending: endingOf(deps),
       buyer: buyerOf(deps),
     },

@@ -89,6 +89,13 @@ export const holdings: readonly Holding[] = [
   { table: 'whitelist_entries', of: of('subuser_id', 'subusers'), key: ['subuser_id', 'prefix'] },
   { table: 'gateway_ports', of: of('subuser_id', 'subusers'), key: ['port'], numbers: ['port'] },
   { table: 'traffic_accounts', of: of('subuser_id', 'subusers'), key: ['subuser_id', 'pool'], hidden: ['head'] },
+  {
+    table: 'traffic_alerts',
+    of: `(subject IN (SELECT 'vpn:' || uuid FROM vpn_subscriptions WHERE customer_id = $1)
+      OR subject IN (SELECT 'premium:' || subuser_id || ':' || pool FROM traffic_accounts
+        WHERE subuser_id IN (${own('subusers')})))`,
+    key: ['subject'],
+  },
   { table: 'traffic_lots', of: of('subuser_id', 'subusers'), key: ['subuser_id', 'pool', 'order_id'] },
   {
     table: 'traffic_movements',
@@ -138,6 +145,7 @@ export const impersonal: Readonly<Record<string, string>> = {
   audit_redactions: 'digests, and whose erasure made them',
   audit_log_end: 'a digest',
   row_history: 'earlier versions of the rows above, blanked with them',
+  event_marks: 'moments up to which ends of any customers were announced',
   event_numbers: 'numbers of the last events of customers',
   payment_providers: 'the shop’s own',
   payment_codes: 'the shop’s own',

@@ -1,6 +1,8 @@
 import { bind } from '../../core/bind.ts'
 import * as accounts from './accounts/movements.ts'
 import * as accountStore from './accounts/store.ts'
+import { takeDueAlert } from './alerts/alerts.ts'
+import { dueAccounts, restartAlert } from './alerts/store.ts'
 import * as counts from './counts/counts.ts'
 import * as countStore from './counts/store.ts'
 import type { TrafficDeps } from './deps.ts'
@@ -43,6 +45,7 @@ export function createTraffic(deps: TrafficDeps) {
       subjects: subjectsAfter,
       forget: forgetCounts,
     },
+    alerts: { restart: restartAlert, takeDue: takeDueAlert, ...bind(deps.db, { dueAccounts }) },
     leases: {
       ...bind(deps, { open: openLeaseReport, lapse, closeNode, countedBy, restore, held }),
       ...bind(deps.db, { quarantined: listQuarantined }),

@@ -7,6 +7,7 @@ import type { Buyer } from '../payments/index.ts'
 import { type Catalogue, priceVpn } from '../pricing/rules.ts'
 import { assertFresh, configure, type DeviceOrder, insertDevice } from './devices.ts'
 import {
+  alertSubjectOf,
   makeUuid,
   maxSubscriptions,
   type Span,
@@ -85,6 +86,7 @@ export async function buy(
       name: null,
     }
     store.insertSubscription(tx, subscription)
+    deps.traffic.alerts.restart(tx, alertSubjectOf(uuid), subscription.trafficLimit ?? 0n)
     store.insertTerm(tx, termOf(sale, catalogue, { uuid, seq: 1, months, span, used: bytes(0n) }))
     const device = await insertDevice(deps, tx, { subscription: uuid, held: 0, nodes }, order)
     return {

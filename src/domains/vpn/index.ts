@@ -1,4 +1,5 @@
 import { bind } from '../../core/bind.ts'
+import { announceEnds, announceLow } from './announce.ts'
 import { verifierOf } from './audit.ts'
 import { buy, buyerOf, quote } from './buy.ts'
 import { addDevice, configuration, openLink, prepareDevice, removeDevice } from './devices.ts'
@@ -16,7 +17,18 @@ export type { VpnSettings } from './subscriptions.ts'
 export type Vpn = ReturnType<typeof createVpn>
 
 export const createVpn = (deps: VpnDeps) => ({
-  ...bind(deps, { quote, buy, renew, setAutoRenew, renewDue, sweep, delete: deleteSubscription, quoteRefund }),
+  ...bind(deps, {
+    quote,
+    buy,
+    renew,
+    setAutoRenew,
+    renewDue,
+    sweep,
+    announceEnds,
+    announceLow,
+    delete: deleteSubscription,
+    quoteRefund,
+  }),
   ...bind(deps, { info, locations: listLocations, isServed, resetLink, setName }),
   ...bind(deps, { addDevice, prepareDevice, removeDevice, configuration, openLink }),
   ...bind(deps, { show, findNamed, setDisabled, move, delivered, holdersOf, countActive, held }),

@@ -7,6 +7,7 @@ import { type NodePeer, toLeft } from '../../node-protocol/state.ts'
 import type { NodeSide, StateRow } from '../fleet/index.ts'
 import { maxBytes, sumRefused } from '../traffic/counts/rules.ts'
 import type { Traffic } from '../traffic/index.ts'
+import { eventOf } from './announce.ts'
 import {
   addressesOf,
   addressRestMs,
@@ -115,7 +116,10 @@ async function takeCounts(deps: VpnDeps, tx: Tx, node: string, boot: string, rep
   if (changed.length === 0) return
   const byOwner = Map.groupBy(changed, (id) => owners.get(id)?.uuid)
   const uuids = [...byOwner.keys()].filter((uuid) => uuid !== undefined)
-  for (const before of await store.lockMany(tx, uuids.toSorted())) {
+  const locked = await store.lockMany(tx, uuids.toSorted())
+  const unseen = changed.filter((id) => handshakes.has(id) && owners.get(id)?.lastHandshakeAt === null)
+  const seen = await peers.findUnseen(tx, unseen)
+  for (const before of locked) {
     let [received, sent] = [0n, 0n]
     for (const id of byOwner.get(before.uuid) ?? []) {
       const of = added.get(id) ?? { received: 0n, sent: 0n }
@@ -130,6 +134,12 @@ async function takeCounts(deps: VpnDeps, tx: Tx, node: string, boot: string, rep
     const after = { ...before, received: bytes(before.received + received), sent: bytes(before.sent + sent) }
     if (isTrafficUsedUp(after) && !isTrafficUsedUp(before)) peers.touchPeers(tx, before.uuid, deps.clock())
   }
+  const bySubscription = new Map(locked.map((each) => [each.uuid, each]))
+  const events = seen.flatMap(({ uuid, id, name }) => {
+    const of = bySubscription.get(uuid)
+    return of ? [eventOf(of, 'device.seen', { device_id: id, name })] : []
+  })
+  await deps.events.note(tx, events)
 }
 
 /** Takes bytes off devices and subscriptions, and recomputes the traffic limit. */

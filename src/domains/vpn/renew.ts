@@ -1,11 +1,15 @@
 import type { CustomerId, TokenId } from '../../core/ids.ts'
 import { Refusal } from '../../core/refusal.ts'
+import { toIso } from '../../core/time.ts'
+import type { Tx } from '../../db/transaction.ts'
 import type { PurchaseAnswer, PurchaseRequest, Sale } from '../orders/index.ts'
 import { priceVpn } from '../pricing/rules.ts'
+import { eventOf } from './announce.ts'
 import { type BoughtVpn, charge, product, termOf } from './buy.ts'
 import { configure, insertDevice, removeAll } from './devices.ts'
 import { noSuchSubscription, subscriptionDisabled } from './errors.ts'
 import {
+  alertSubjectOf,
   byImportance,
   deviceLimitAfter,
   keptAfterEndMs,
@@ -59,6 +63,7 @@ async function extend(
   before: Subscription,
   months: number,
   { catalogue, nodes }: Offering,
+  isAutomatic = false,
 ): Promise<BoughtVpn> {
   const { tx, nowMs } = sale
   const { uuid } = before
@@ -83,10 +88,14 @@ async function extend(
     sweptAt: null,
   }
   store.writeRenewal(tx, after)
+  const left = (after.trafficLimit ?? 0n) - used
+  deps.traffic.alerts.restart(tx, alertSubjectOf(uuid), left > 0n ? left : 0n)
   store.insertTerm(tx, termOf(sale, catalogue, { uuid, seq, months, span, used }))
   // A swept subscription has no device; it gets one, because the answer contains a configuration.
   const first = held[0] ?? (await insertDevice(deps, tx, { subscription: uuid, held: 0, nodes }, {}))
   peers.touchPeers(tx, uuid, nowMs)
+  const data = { months, expires_at: toIso(after.expiresAt), automatic: isAutomatic }
+  await deps.events.note(tx, [eventOf(after, 'vpn.renewed', data, sale.order)])
   return {
     ...receipt,
     months,
@@ -147,7 +156,7 @@ async function renewOne(deps: VpnDeps, due: Subscription): Promise<'renewed' | '
       if (!found || found.autoRenewMonths === null || !isDue(found, deps.clock())) throw late
       if (found.renewToken !== (by.token?.id ?? null)) throw late
       assertOffered(deps, offering, undefined)
-      return extend(deps, sale, found, found.autoRenewMonths, offering)
+      return extend(deps, sale, found, found.autoRenewMonths, offering, true)
     })
     return 'renewed'
   } catch (error) {
@@ -155,9 +164,19 @@ async function renewOne(deps: VpnDeps, due: Subscription): Promise<'renewed' | '
     if (!(error instanceof Refusal)) throw error
     // The customer sees the code of the refusal.
     const retryAt = deps.clock() + renewAgainMs
-    await deps.db.transact(async (tx) => store.writeRenewProblem(tx, due.uuid, error.code, retryAt))
+    await deps.db.transact((tx) => noteRefusedRenewal(deps, tx, due, error, retryAt))
     return 'refused'
   }
+}
+
+/** Writes why a renewal was refused, and an event if the reason is another one than before. */
+async function noteRefusedRenewal(deps: VpnDeps, tx: Tx, due: Subscription, refusal: Refusal, retryAt: number) {
+  const found = await store.lockSubscription(tx, due.uuid)
+  if (!found || found.autoRenewMonths === null || found.expiresAt !== due.expiresAt) return
+  store.writeRenewProblem(tx, due.uuid, refusal.code, retryAt)
+  if (refusal.kind === 'unavailable' || found.renewProblem === refusal.code) return
+  const data = { reason: refusal.reason, months: found.autoRenewMonths, expires_at: toIso(found.expiresAt) }
+  await deps.events.note(tx, [eventOf(found, 'renewal.failed', data)])
 }
 
 const isDue = (of: Subscription, nowMs: number): boolean =>

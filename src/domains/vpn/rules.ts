@@ -123,6 +123,9 @@ export const renewAgainMs = 3_600_000
 export const maxSubscriptions = 100
 const maxYearsAhead = 20
 
+/** The subject of a subscription's traffic alerts. */
+export const alertSubjectOf = (uuid: SubscriptionId): string => `vpn:${uuid}`
+
 export const usedBy = (of: { received: Bytes; sent: Bytes }): Bytes => bytes(of.received + of.sent)
 
 /** Which limits are reached: `traffic` stops all packets, `devices` only refuses another device. */

@@ -159,17 +159,32 @@ const owners = columnsOf({
   ipv4: big('ipv4'),
   removedAt: orNull(int('removed_at')),
   usedBytes: big('used'),
+  lastHandshakeAt: orNull(int('last_handshake_at')),
 })
 
 /** The subscriptions of these devices with their byte totals, removed devices included; unknown ids are left out. */
 export async function findOwners(reader: Reader, ids: readonly string[]) {
   const found = await owners.all(
     reader,
-    `SELECT p.id, p.subscription_uuid, p.ipv4, p.removed_at, s.received + s.sent AS used
+    `SELECT p.id, p.subscription_uuid, p.ipv4, p.removed_at, p.last_handshake_at, s.received + s.sent AS used
      FROM vpn_peers p JOIN vpn_subscriptions s ON s.uuid = p.subscription_uuid WHERE p.id IN (${list(ids.length)})`,
     ids,
   )
   return new Map(found.map((each) => [each.id, each]))
+}
+
+const unseenPeers = columnsOf({
+  id: textColumn('id'),
+  uuid: idColumn<SubscriptionId>('subscription_uuid'),
+  name: textColumn('name'),
+})
+
+/** Those of these devices that no node has seen yet. The caller has locked their subscriptions. */
+export async function findUnseen(tx: Tx, ids: readonly string[]) {
+  if (ids.length === 0) return []
+  const sql = `SELECT id, subscription_uuid, name FROM vpn_peers
+    WHERE last_handshake_at IS NULL AND id IN (${list(ids.length)}) ORDER BY id`
+  return unseenPeers.all(tx, sql, ids)
 }
 
 /** Adds to a device's totals; negative numbers take bytes off. The time of the last handshake only moves forward. */

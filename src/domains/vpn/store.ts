@@ -169,6 +169,30 @@ export const listDue = (reader: Reader, endsBefore: number, nowMs: number, limit
     [endsBefore, nowMs, limit],
   )
 
+const endings = columnsOf({ uuid: idColumn<SubscriptionId>('uuid'), expiresAt: int('expires_at') })
+
+/** Subscriptions that end after a position and up to a moment, in that order. Swept ones ended long ago. */
+export const findEnding = (reader: Reader, after: { at: number; id: string }, untilAt: number, limit: number) =>
+  endings.all(
+    reader,
+    `SELECT uuid, expires_at FROM vpn_subscriptions
+     WHERE swept_at IS NULL AND deleted_at IS NULL AND (expires_at, uuid) > ($1, $2) AND expires_at <= $3
+     ORDER BY expires_at, uuid LIMIT $4`,
+    [after.at, after.id, untilAt, limit],
+  )
+
+/** Subscriptions with so little traffic left that an event is due. */
+export const findLow = (reader: Reader, limit: number): Promise<SubscriptionId[]> =>
+  valuesOf(idColumn<SubscriptionId>('uuid')).all(
+    reader,
+    `SELECT vpn_subscriptions.uuid FROM vpn_subscriptions
+     JOIN traffic_alerts ON traffic_alerts.subject = 'vpn:' || vpn_subscriptions.uuid
+     WHERE deleted_at IS NULL AND traffic_limit IS NOT NULL
+       AND traffic_limit - received - sent <= traffic_alerts.due_left
+     ORDER BY vpn_subscriptions.uuid LIMIT $1`,
+    [limit],
+  )
+
 /** Subscriptions that ended before `endedBefore` and still hold devices and keys. */
 export const listLapsed = (reader: Reader, endedBefore: number, limit: number): Promise<SubscriptionId[]> =>
   valuesOf(idColumn<SubscriptionId>('uuid')).all(

@@ -7,6 +7,7 @@ import type { Vault } from '../../core/vault.ts'
 import type { PublicKeyOf } from '../../core/wireguard.ts'
 import type { Database, Reader, Tx } from '../../db/transaction.ts'
 import type { Customers } from '../customers/index.ts'
+import type { Events } from '../events/index.ts'
 import type { Fleet } from '../fleet/index.ts'
 import { isLive, isServing, type Location, locationsOf, type Node } from '../fleet/rules.ts'
 import type { Ledger, LedgerAudit } from '../ledger/index.ts'
@@ -48,7 +49,8 @@ export type VpnDeps = {
   readonly customers: Customers
   readonly pricing: Pricing
   readonly fleet: Fleet
-  readonly traffic: Pick<Traffic, 'counts'>
+  readonly traffic: Pick<Traffic, 'counts' | 'alerts'>
+  readonly events: Pick<Events, 'note' | 'announce'>
   readonly settings: VpnSettings
 }
 

@@ -16,6 +16,16 @@ export function accountOperations(deps: { ledger: Ledger; exporting: Exporting }
       return { balance_rub: toRoubles(balance), api_spent_rub: toRoubles(apiSpent) }
     }),
 
+    bind(shapes.getBalanceAlert, async ({ caller }) => {
+      const { alertBelow } = await deps.ledger.balance(caller.customer)
+      return { alert_below_rub: alertBelow === null ? null : toRoubles(alertBelow) }
+    }),
+
+    bind(shapes.setBalanceAlert, async ({ caller, body }) => {
+      await deps.ledger.setAlert(caller.customer, body.alert_below_rub)
+      return { alert_below_rub: body.alert_below_rub === null ? null : toRoubles(body.alert_below_rub) }
+    }),
+
     bind(shapes.listTransactions, async ({ caller, query }) => {
       const before = positionOf(query.cursor, readNumber)
       const found = await deps.ledger.history(caller.customer, before, soughtFor(query.limit))

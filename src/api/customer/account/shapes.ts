@@ -15,6 +15,7 @@ import {
   moment,
   named,
   orderId,
+  readAmount,
   roubles,
   text,
   whole,
@@ -25,6 +26,8 @@ import { exportedRow, exportQuery, page, pageQuery } from '../../pages.ts'
 const operation = operationsOf({ tag: 'Account' })
 /** A tag of its own, listed after the products: a reader who tries all operations in order has an order by then. */
 const orderOperation = operationsOf({ tag: 'Orders' })
+
+const alertBelow = () => roubles('Balance below which you get the event `balance.low`; null is never.', 500).nullable()
 
 export const getBalance = operation('getBalance', 'GET /balance', {
   summary: 'Read the balance',
@@ -38,6 +41,30 @@ export const getBalance = operation('getBalance', 'GET /balance', {
       1800,
     ),
   }),
+})
+
+export const getBalanceAlert = operation('getBalanceAlert', 'GET /balance/alert', {
+  summary: 'Read the balance below which you get an event',
+  answer: z.object({ alert_below_rub: alertBelow() }),
+})
+
+export const setBalanceAlert = operation('setBalanceAlert', 'POST /balance/alert', {
+  summary: 'Set the balance below which you get an event',
+  description:
+    'A charge or debit that takes the balance below `alert_below_rub` writes the event `balance.low`. It is written ' +
+    'once; the next one follows after the balance was at or above the threshold again.',
+  body: z.object({
+    alert_below_rub: z
+      .number()
+      .transform(readAmount)
+      .nullable()
+      .openapi({
+        type: ['number', 'null'],
+        description: 'Threshold in roubles; null switches the event off.',
+        example: 500,
+      }),
+  }),
+  answer: z.object({ alert_below_rub: alertBelow() }),
 })
 
 export const exportAccount = operation('exportAccount', 'GET /export', {

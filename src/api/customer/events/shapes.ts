@@ -23,9 +23,9 @@ const event = named('Event', {
 export const listEvents = operation('listEvents', 'GET /events', {
   summary: 'List events, oldest first',
   description:
-    'An event is stored in the same transaction as the change it reports, and is deleted after 30 days. To poll for ' +
-    'new events, set `after` to the `id` of the last event you received: you get every later event exactly once. ' +
-    '`/docs/events` lists the types and their fields.',
+    'An event is stored in the same transaction as the change it reports, and is deleted after 30 days. To follow ' +
+    'events, set `after` to the `id` of the last event you received, and `wait`: you get every later event exactly ' +
+    'once. `/docs/events` lists the types and their fields.',
   query: z.object({
     ...pageQuery,
     after: queryInteger({
@@ -34,6 +34,15 @@ export const listEvents = operation('listEvents', 'GET /events', {
       example: 41,
       description:
         'Only events with a greater `id`; use the `id` of the last event you received. Ignored if `cursor` is given.',
+    }).optional(),
+    wait: queryInteger({
+      min: 0,
+      max: 60,
+      example: 30,
+      description:
+        'Seconds to wait for an event if there is none yet. The answer comes as soon as there is one, and is an ' +
+        'empty list after that time. At most 8 requests of a customer wait at a time; with more, the oldest one ' +
+        'is answered.',
     }).optional(),
     type: choice('Only events of this type.', eventTypes).optional(),
   }),

@@ -3,6 +3,7 @@ import { kopecks } from '../../../core/money.ts'
 import type { Reader, Tx } from '../../../db/transaction.ts'
 import type { DomainEvent } from '../../events/rules.ts'
 import { type OutageRule, usualOutage } from '../../pricing/rules.ts'
+import { expiredEvent } from '../announce.ts'
 import type { DedicatedDeps } from '../proxies.ts'
 import { findUnused, giveBack } from '../refund.ts'
 import { type Proxy, statusAt } from '../rules.ts'
@@ -131,7 +132,12 @@ export function closeOutage(tx: Tx, proxy: Proxy, nowMs: number, given: Compensa
   const added = extendedEvent(proxy, untilAt - fromAt, expiresAt)
   return {
     proxy: { ...proxy, expiresAt, interruptedAt: null, interruptedBy: null, changedAt: nowMs },
-    events: expiresAt === proxy.expiresAt ? [restored] : [restored, added],
+    events: [
+      restored,
+      ...(expiresAt === proxy.expiresAt ? [] : [added]),
+      // Its end came while it was interrupted, when no end is announced.
+      ...(expiresAt <= nowMs ? [expiredEvent(proxy)] : []),
+    ],
   }
 }
 

@@ -1,6 +1,7 @@
 import { type Bytes, bytes } from '../../../core/bytes.ts'
 import type { OrderId, SubuserId } from '../../../core/ids.ts'
 import type { Reader, Tx } from '../../../db/transaction.ts'
+import { restartAlert } from '../alerts/store.ts'
 import { least } from '../counts/rules.ts'
 import type { TrafficDeps } from '../deps.ts'
 import { sumOpen } from '../leases/store.ts'
@@ -76,7 +77,9 @@ export async function deposit(
   { order, expiresAt }: { order: OrderId; expiresAt: number },
 ): Promise<rules.ByteAccount> {
   store.addToLot(tx, account, order, expiresAt, amount)
-  return apply(deps, tx, account, rules.comeIn(account, 'bought', amount), { order })
+  const after = await apply(deps, tx, account, rules.comeIn(account, 'bought', amount), { order })
+  restartAlert(tx, rules.subjectOf(after), after.balance + after.aside)
+  return after
 }
 
 /** Moves bytes together with the orders they came with, so that they expire and are refunded alike. */
@@ -92,6 +95,7 @@ export async function transfer(
   for (const { lot, share } of await takeLots(tx, from, amount)) {
     store.addToLot(tx, to, lot.order, lot.expiresAt, share)
   }
+  restartAlert(tx, rules.subjectOf(to), to.balance + to.aside)
   return { from, to }
 }
 
