@@ -164,6 +164,7 @@ export const vpnJobs = ({ vpn }: { vpn: Vpn }, log: JobLog): readonly Job[] => [
       }
     },
   },
+  batchJob('make keys of devices', minuteMs, 100, (limit) => vpn.makeMissingKeys(limit)),
   batchJob('sweep vpn', 10 * minuteMs, 1, () => vpn.sweep()),
 ]
 
