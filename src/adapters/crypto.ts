@@ -6,6 +6,8 @@ import type { PublicKeyOf } from '../core/wireguard.ts'
 
 export const sha256 = (text: string): Uint8Array => Bun.SHA256.hash(text) as Uint8Array
 
+export const sha224 = (text: string): Uint8Array => new Bun.CryptoHasher('sha224').update(text).digest()
+
 export const hmacSha256: Hmac = (key, text) => new Bun.CryptoHasher('sha256', key).update(text).digest()
 
 const block = new Uint8Array(4096)

@@ -94,6 +94,23 @@ const nodePeerSchema = z.object({
 })
 export type NodePeer = z.infer<typeof nodePeerSchema>
 
+/**
+ * A VPN device as a credential of gateways. Each digest is SHA-256 of what a client of that protocol presents: a UUID,
+ * the hex digits of SHA-224 of a password, a password. The node enforces `expires_at` itself.
+ */
+const nodeDeviceSchema = z.object({
+  id: z.string(),
+  vless: digest,
+  trojan: digest,
+  password: digest,
+  /** A `gone` device is removed; one that is `down` may not connect now. */
+  state: z.enum(['up', 'down', 'gone']),
+  expires_at: moment,
+  speed_mbit: z.int().positive().nullable(),
+  owner,
+})
+export type NodeDevice = z.infer<typeof nodeDeviceSchema>
+
 /** Addresses to try, by the named nodes or by every gateway. */
 const nodeRangeSchema = z.object({
   id: z.int().positive(),
@@ -127,10 +144,12 @@ export const statePageSchema = z.object({
   subusers: z.array(nodeSubuserSchema),
   exits: z.array(nodeExitSchema),
   peers: z.array(nodePeerSchema),
+  /** Only for gateways that ask for them: `vpn` in the query. */
+  devices: z.array(nodeDeviceSchema).optional(),
 })
 export type StatePage = z.infer<typeof statePageSchema>
-export type StatePart = 'ranges' | 'proxies' | 'subusers' | 'exits' | 'peers' | 'gateways'
-export type StateParts = { [Part in StatePart]: StatePage[Part][number] }
+export type StatePart = 'ranges' | 'proxies' | 'subusers' | 'exits' | 'peers' | 'devices' | 'gateways'
+export type StateParts = { [Part in StatePart]: NonNullable<StatePage[Part]>[number] }
 
 /** `GET /node/v1/state?cursor=…&wait=…`; earlier gateways also send `acknowledges=1`, which has no effect. */
 export const stateQuerySchema = z.object({
@@ -142,6 +161,8 @@ export const stateQuerySchema = z.object({
     .pipe(z.int().max(25))
     .optional(),
   mark: z.string().max(maxMark).optional(),
+  /** The gateway serves VPN devices. */
+  vpn: z.literal('1').optional(),
 })
 
 /** `POST /node/v1/find`: an unknown user name (before the first `-`), or a client address and port. */

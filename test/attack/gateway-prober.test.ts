@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { connect } from 'node:tls'
 import { type Made, makeCertificate, putCertificate } from '../harness/certificates.ts'
 import { createDice } from '../harness/dice.ts'
-import { type BoughtProxy, freePort, openShopWithGateway, type ShopWithGateway } from '../harness/gateway.ts'
+import { type BoughtProxy, buyVpn, freePort, openShopWithGateway, type ShopWithGateway } from '../harness/gateway.ts'
 import { drawProbes, openPlainSite, type Probe, sendProbe } from '../harness/prober.ts'
 import { scaled } from '../harness/scale.ts'
 import { untilTrue } from '../harness/turnpike.ts'
@@ -67,12 +67,14 @@ describe.each([
       TURNPIKE_GATEWAY_TLS_PORT: String(tlsPort),
       TURNPIKE_GATEWAY_SITE: setting,
       TURNPIKE_GATEWAY_CHALLENGE_HOST: 'localhost',
+      TURNPIKE_GATEWAY_VPN: 'on',
     }
     shop = await openShopWithGateway('sqlite', {
       shop: { TURNPIKE_PORT: String(shopPort) },
       gateway: { ...gateway, ...(setting === 'shop' && { TURNPIKE_SHOP_URL: `unix:${socket}` }) },
     })
     ;[proxy] = (await shop.buyProxies()) as [BoughtProxy]
+    await buyVpn(shop)
     plain = openPlainSite(source, made)
   })
   afterAll(async () => {

@@ -4,6 +4,7 @@ import { createLog } from '../../src/adapters/log.ts'
 import { type Gateway, openGateway } from '../../src/app/node/gateway.ts'
 import { readConfig } from '../../src/app/settings/config.ts'
 import { realRuntime } from '../../src/app/shop/services.ts'
+import type { PeerId } from '../../src/core/ids.ts'
 import type { Caller } from './caller.ts'
 import type { Engine } from './database.ts'
 import { gatewayEngine, gatewayReactors } from './engine.ts'
@@ -83,6 +84,23 @@ export async function buyWhenSold(
   if (!proxy) throw new Error('nothing was sold')
   if (portType === 'socks') await post('/dedicated/protocol', { ids: [proxy.id], port_type: portType }, options)
   return proxy
+}
+
+/** The keys of a VPN device, as its owner gets them. */
+export type BoughtDevice = { readonly id: string; readonly uuid: string; readonly password: string }
+
+/** Buys a VPN subscription for the shop's customer; a sandbox sells it without a VPN node that serves. */
+export async function buyVpn(shop: Pick<Service, 'post' | 'services'>): Promise<BoughtDevice> {
+  const answer = await shop.post('/vpn/buy', { period: 1 })
+  if (answer.status !== 200) throw new Error(`buying was answered with ${answer.status}`)
+  return keysOfDevice(shop, answer.data.device)
+}
+
+/** The keys of a device, read from the shop's database. */
+export async function keysOfDevice({ services }: Pick<Service, 'services'>, id: string): Promise<BoughtDevice> {
+  const keys = await services.vpn.accessKeys(id as PeerId)
+  if (!keys) throw new Error('the device has no keys')
+  return { id, ...keys }
 }
 
 /** Runs the work once for all callers. */

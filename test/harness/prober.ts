@@ -115,6 +115,13 @@ const malformed1 = [
   'GET * HTTP/1.1\r\nHost: a\r\n\r\n',
   '\r\n\r\n\r\nGET / HTTP/1.1\r\n\r\n',
   '\x16\x03\x01\x02\x00\x01',
+  // VLESS and Trojan with keys that no device has, whole and in part.
+  `\x00${'k'.repeat(16)}\x00\x01\x01\xbb\x02\x09a.example`,
+  `\x00${'k'.repeat(16)}`,
+  `\x00${'k'.repeat(9)}`,
+  `${'0123abcd'.repeat(7)}\r\n\x01\x03\x09a.example\x01\xbb\r\n`,
+  '0123abcd'.repeat(7),
+  'deadbeef',
 ].map(bytesOf)
 
 /** Ends every connection that a step has not ended. */

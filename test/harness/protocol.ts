@@ -61,7 +61,7 @@ function formatRequestEvent(event: ClientEvent): string {
   if (request.asks === 'datagrams') return request.asks
   const { claim } = request
   const who = claim.kind === 'password' ? ` as ${claim.credentials.username}:${claim.credentials.password}` : ''
-  const where = `${formatAuthority(request.target)}${who}`
+  const where = `${request.target ? formatAuthority(request.target) : '*'}${who}`
   if (request.asks !== 'forward') return `${request.asks === 'tunnel' ? 'tunnel' : 'udp'} ${where}`
   const head = toText(request.head)
   const marks = [/^expect:/im.test(head) && 'continue', request.upgrade && 'upgrade', !request.keepAlive && 'close']

@@ -117,6 +117,21 @@ const corruptions: readonly (readonly [
     /private_key_kept/,
   ],
   [
+    'access keys moved to another device',
+    ({ device, second }) => [
+      [
+        'UPDATE vpn_peers SET access_keys = (SELECT access_keys FROM vpn_peers WHERE id = $2) WHERE id = $1',
+        [device, second],
+      ],
+    ],
+    /access_keys_sealed/,
+  ],
+  [
+    'missing access keys',
+    ({ device }) => [['UPDATE vpn_peers SET access_keys = NULL WHERE id = $1', [device]]],
+    /access_keys_sealed/,
+  ],
+  [
     'bytes that no node reported',
     ({ device }) => [['UPDATE vpn_peers SET sent = sent + 1 WHERE id = $1', [device]]],
     /carried_bytes/,
@@ -189,6 +204,16 @@ describe.each([...enginesOf('sqlite')])('verify of VPN subscriptions on %s', (en
     expect(await findingsOf(service)).toEqual([])
     const vpn = service.services.verifiers.find((each) => each.name === 'vpn')
     expect((await vpn?.verify())?.covered).toMatchObject({ subscriptions: 1, devices: 2 })
+  })
+
+  test('a job makes the access keys of devices that an earlier version added', async () => {
+    const { device, second } = await addSubscriber()
+    const { db, vpn } = service.services
+    await db.transact((tx) => tx.run('UPDATE vpn_peers SET access_keys = NULL WHERE id IN ($1, $2)', [device, second]))
+    expect([await vpn.makeMissingKeys(1), await vpn.makeMissingKeys(9), await vpn.makeMissingKeys(9)]).toEqual([
+      1, 1, 0,
+    ])
+    expect(await findingsOf(service, ['vpn'])).toEqual([])
   })
 
   test.each(corruptions)('verify reports %s', async (_, corrupt, expected) => {

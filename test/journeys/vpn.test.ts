@@ -489,9 +489,10 @@ describe.each([...enginesOf('sqlite')])('VPN operations on %s', (engine) => {
     expect((await get('/vpn/info')).data.status).toBe('NONE')
     expect((await post('/vpn/delete', { uuid })).status).toBe(404)
     const { db } = service.services
-    const left = await db.all('SELECT id FROM vpn_peers WHERE subscription_uuid = $1 AND private_key IS NOT NULL', [
-      uuid,
-    ])
+    const left = await db.all(
+      'SELECT id FROM vpn_peers WHERE subscription_uuid = $1 AND (private_key IS NOT NULL OR access_keys IS NOT NULL)',
+      [uuid],
+    )
     expect(left).toEqual([])
     const refunds = (await get('/transactions')).data.transactions.filter(
       (each: { kind: string }) => each.kind === 'refund',

@@ -214,10 +214,10 @@ async function join(deps: NodeServer, visit: Visit): Promise<unknown> {
 
 async function state(deps: NodeServer, visit: Visit): Promise<unknown> {
   const node = await authenticate(deps, visit)
-  const { cursor, wait = 0, mark } = readFields(stateQuerySchema, readQuery(visit.url.searchParams))
+  const { cursor, wait = 0, mark, vpn } = readFields(stateQuerySchema, readQuery(visit.url.searchParams))
   const isOverdue = node.lastSeenAt === null || deps.clock() - node.lastSeenAt > noteSeenMs
   if (node.kind === 'vpn' && isOverdue) await deps.fleet.seen(node.id, { version: node.version ?? '' }, node.joinedAt)
-  const request = { cursor, mark, waitMs: wait * 1000 }
+  const request = { cursor, mark, waitMs: wait * 1000, isForVpn: vpn === '1' }
   return deps.state.read(node, request, visit.request.signal, async () => {
     if (deps.isStopping()) throw stopping()
     await authenticate(deps, visit)

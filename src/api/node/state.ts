@@ -11,7 +11,7 @@ import { createFeed, type Page } from './feed.ts'
 import { ChangeWatch } from './watch.ts'
 
 /** The order of the tables in a page and in a cursor: a row comes after the rows that it refers to. */
-const order: readonly StatePart[] = ['ranges', 'gateways', 'exits', 'subusers', 'proxies', 'peers']
+const order: readonly StatePart[] = ['ranges', 'gateways', 'exits', 'subusers', 'proxies', 'peers', 'devices']
 
 /** Waiting requests of a node: one, and those of connections that are not known to be broken. */
 const maxHeld = 4
@@ -36,13 +36,18 @@ type Given = {
   readonly timeline: DatabaseHistory & { readonly life: () => number; onChange(listener: () => void): void }
 }
 type StateDeps = Given & {
-  readonly readings: Readonly<Record<NodeKind, ReturnType<typeof openReading>>>
+  readonly readings: Readonly<Record<NodeKind | 'vpnGateway', ReturnType<typeof openReading>>>
   readonly held: Map<NodeId, Set<AbortController>>
 }
 
 /** The desired state of nodes: pages at once, and changes to waiting nodes (long polling). */
 export function createNodeState(given: Given) {
-  const readings = { gateway: openReading(given, 'gateway'), vpn: openReading(given, 'vpn') }
+  const isUsual = (side: NodeSide): boolean => side.isForVpn !== true
+  const readings = {
+    gateway: openReading(given, 'gateway', isUsual),
+    vpnGateway: openReading(given, 'gateway', () => true),
+    vpn: openReading(given, 'vpn', isUsual),
+  }
   const deps: StateDeps = { ...given, readings, held: new Map() }
   // A cursor of the life before is refused, so waiting nodes read the whole state now.
   given.timeline.onChange(() => {
@@ -52,8 +57,8 @@ export function createNodeState(given: Given) {
 }
 
 /** The state of one kind of node, and the change watch that its nodes share. */
-function openReading({ nodeSides, clock, timeline }: Given, kind: NodeKind) {
-  const sides = nodeSides.filter((side) => side.kind === kind)
+function openReading({ nodeSides, clock, timeline }: Given, kind: NodeKind, isIn: (side: NodeSide) => boolean) {
+  const sides = nodeSides.filter((side) => side.kind === kind && isIn(side))
   const unsorted = sides.flatMap((side) => side.tables)
   const tables = unsorted.toSorted((a, b) => order.indexOf(a.name) - order.indexOf(b.name))
   const mark = async (sinceAt: number) => (await Promise.all(sides.map((side) => side.mark(sinceAt)))).join(' ')
@@ -112,11 +117,16 @@ function hold(deps: StateDeps, node: NodeId, signal: AbortSignal): { signal: Abo
   }
 }
 
+const readingOf = ({ readings }: StateDeps, { kind }: Node, { isForVpn }: StateRequest) =>
+  readings[kind === 'gateway' && isForVpn === true ? 'vpnGateway' : kind]
+
 type StateRequest = {
   readonly cursor?: string | undefined
   readonly waitMs: number
   /** The mark of the last page that the node has applied. */
   readonly mark?: string | undefined
+  /** A gateway that serves VPN devices. */
+  readonly isForVpn?: boolean | undefined
 }
 
 /**
@@ -124,13 +134,14 @@ type StateRequest = {
  * nothing of it is sold before: its part of the history may be lost. A node with a cursor at the end of this life's
  * state has applied the whole state and dropped everything else.
  */
-async function compareMarks(deps: StateDeps, node: Node, { cursor, mark }: StateRequest): Promise<string | undefined> {
+async function compareMarks(deps: StateDeps, node: Node, request: StateRequest): Promise<string | undefined> {
+  const { cursor, mark } = request
   const { verdict, newest } = await deps.timeline.look(mark)
   if (verdict === 'expired' && cursor !== undefined) {
     await deps.fleet.awaitState(node.id)
     throw refuseField('cursor', 'node_cursor')
   }
-  if (node.awaitsState && deps.readings[node.kind].feed.stageOf(cursor) === 'end')
+  if (node.awaitsState && readingOf(deps, node, request).feed.stageOf(cursor) === 'end')
     await deps.fleet.noteStateTaken(node.id, deps.timeline.life())
   return newest
 }
@@ -143,7 +154,7 @@ async function read(
   signal: AbortSignal,
   stillMay: () => Promise<void>,
 ): Promise<StatePage> {
-  const { tables, feed, watch } = deps.readings[node.kind]
+  const { tables, feed, watch } = readingOf(deps, node, request)
   const untilAt = performance.now() + request.waitMs
   const held = hold(deps, node.id, signal)
   try {
@@ -170,11 +181,9 @@ async function read(
 
 /** This process has changed something: waiting nodes read now and not after the next poll of the database. */
 function announce({ readings }: StateDeps): void {
-  readings.gateway.watch.poke()
-  readings.vpn.watch.poke()
+  for (const { watch } of Object.values(readings)) watch.poke()
 }
 
 function stop(deps: StateDeps): void {
-  deps.readings.gateway.watch.stop()
-  deps.readings.vpn.watch.stop()
+  for (const { watch } of Object.values(deps.readings)) watch.stop()
 }

@@ -39,10 +39,11 @@ export async function openAgent(config: Config, kind: NodeKind, log: Log, end: A
   const [runtime, vanished] = [nodeRuntimeOf(log), new VanishedItems()]
   const beside = await besideUs(folder)
   const boot = makeBoot({ folder, clock: Date.now, randomBytes })
-  const link = linkTo(config, identity.secret, () => {
+  const onRefused = (): void => {
     log.error('revoked', { explanation: joinAgain })
     onRevoked()
-  })
+  }
+  const link = linkTo(config, identity.secret, onRefused, kind === 'gateway' && config.gatewayVpn)
   let skewMs = 0
   const [noteSkew, interfaceSpeed] = [createSkewLog(log), createInterfaceSpeed(realTiming.now)]
   return {
@@ -177,10 +178,10 @@ function findKeyFile(config: Config, kind: NodeKind): string | undefined {
 export const shopUrlOf = (config: Config): string =>
   config.shopUrl ?? (existsSync(joinFolder(config.folder)) ? localShopUrl(config) : listenUrl(config))
 
-function linkTo(config: Config, secret: string, onRefused?: () => void): ShopLink {
+function linkTo(config: Config, secret: string, onRefused?: () => void, isForVpn = false): ShopLink {
   try {
     const { publicUrl } = config
-    return createShopLink({ url: shopUrlOf(config), publicUrl, secret, ...(onRefused && { onRefused }) })
+    return createShopLink({ url: shopUrlOf(config), publicUrl, secret, isForVpn, ...(onRefused && { onRefused }) })
   } catch (error) {
     if (error instanceof LinkSettingError) throw new BadSetting(`TURNPIKE_SHOP_URL (--shop-url): ${error.message}.`)
     throw error

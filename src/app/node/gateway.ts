@@ -305,9 +305,9 @@ const leaseAgentOf = (meter: () => Meter): EngineDeps['agent'] => ({
 })
 
 /** The saved state is served until the shop answers. It does not set the clock. */
-function applySaved(folder: string, log: Log, snapshot: Snapshot, rules: GatewayRules): void {
+function applySaved(folder: string, log: Log, snapshot: Snapshot, rules: GatewayRules, isForVpn: boolean): void {
   for (const page of readSavedState(folder, log)) {
-    snapshot.apply(page)
+    snapshot.apply(isForVpn ? page : { ...page, devices: [] })
     rules.apply(page, savedPosition, snapshot)
   }
 }
@@ -363,7 +363,7 @@ function assemble(agent: Agent, config: Config, log: Log, trialTiming: Timing, f
     receiver({ ...agent, engine, hops, saved, trials, snapshot, passwordKeys, rules, exitReports }, log),
     extraFields,
   )
-  applySaved(agent.folder, log, snapshot, rules)
+  applySaved(agent.folder, log, snapshot, rules, config.gatewayVpn)
   return { engine, hops, meter, sync, contact, rules, saved, trials, exitReports, names, passwordKeys, snapshot }
 }
 

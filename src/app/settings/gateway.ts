@@ -90,6 +90,7 @@ export const gatewaySettings = {
   gatewayPackets: setting('TURNPIKE_GATEWAY_PACKETS', 'N', String(shippedUdp.packetsPerSecond), upToMillion),
   gatewaySite: setting('TURNPIKE_GATEWAY_SITE', 'SITE', 'builtin', readSite),
   gatewayChallengeHost: setting('TURNPIKE_GATEWAY_CHALLENGE_HOST', 'NAME', '', optional(readChallengeHost)),
+  gatewayVpn: setting('TURNPIKE_GATEWAY_VPN', 'on|off', 'off', onOff),
   gatewayDrainSeconds: setting('TURNPIKE_GATEWAY_CARRY_ON', 'SECONDS', '3600', whole(0, 604_800)),
 }
 

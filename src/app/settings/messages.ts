@@ -76,6 +76,8 @@ export const settingMeanings: Readonly<Record<string, string>> = {
     'builtin (404), files:/FOLDER, or off (407, as on the ordinary port)',
   gatewayChallengeHost:
     'server name for which the TLS port asks for a login with 407, for browsers; the certificate must cover it',
+  gatewayVpn:
+    'serves VPN devices of the shop on the TLS port, by VLESS, Trojan and HTTP proxies; needs a site on that port',
   gatewayDrainSeconds: 'seconds that a replaced gateway process keeps serving its open connections',
   localNodes:
     'local nodes that join the shop automatically: gateway, vpn, or gateway,vpn; ' +

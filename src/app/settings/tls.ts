@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { acmeFiles, type CertificateFiles } from '../../dataplane/tls/certificate.ts'
+import { type GatewayConfig, gatewaySettings } from './gateway.ts'
 import {
   badSetting,
   type ConfigOf,
@@ -72,7 +73,9 @@ export function assertTlsConfig(config: TlsConfig): void {
 }
 
 /** A gateway with a TLS port needs a certificate. A shop behind a balancer may share the setting and has none. */
-export function assertGatewayTls(config: TlsConfig): void {
+export function assertGatewayTls(config: TlsConfig & Pick<GatewayConfig, 'gatewayVpn' | 'gatewaySite'>): void {
+  if (config.gatewayVpn && (config.gatewayTlsPort === 0 || config.gatewaySite.kind === 'off'))
+    throw badSetting(gatewaySettings.gatewayVpn, 'needs TURNPIKE_GATEWAY_TLS_PORT, and a TURNPIKE_GATEWAY_SITE')
   if (config.gatewayTlsPort === 0 || isTls(config)) return
   const advice = 'set TURNPIKE_TLS_CERT and TURNPIKE_TLS_KEY, or TURNPIKE_ACME_NAMES'
   throw badSetting(tlsSettings.gatewayTlsPort, `needs a certificate: ${advice}`)

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { createCheckpointKeeper } from '../../adapters/checkpoint-keeper.ts'
 import { codes as secondFactors } from '../../adapters/codes.ts'
-import { hmacSha256, publicKeyOf, randomBytes, sha256 } from '../../adapters/crypto.ts'
+import { hmacSha256, publicKeyOf, randomBytes, sha224, sha256 } from '../../adapters/crypto.ts'
 import { createPasswords, type PasswordCost } from '../../adapters/passwords.ts'
 import { providerKinds } from '../../adapters/payments/kinds.ts'
 import type { Verifier } from '../../core/finding.ts'
@@ -168,7 +168,7 @@ export function createServices(plainDb: Database, given: Runtime, config: ShopCo
     proxyIds,
     numbers: nextNumber,
   })
-  const vpn = createVpn({ ...shared, ledgerAudit, fleet, publicKeyOf, settings: config.vpn ?? shippedVpn })
+  const vpn = createVpn({ ...shared, ledgerAudit, fleet, publicKeyOf, sha224, settings: config.vpn ?? shippedVpn })
   const gateway = { ...config.gateway, address: config.gateway.address ?? config.gateway.host }
   const premium = createPremium({ ...shared, gateway, terms, ports, stock, fleet })
   const endings = [dedicated.operator.ending, premium.traffic.ending, vpn.ending]
@@ -200,7 +200,14 @@ export function createServices(plainDb: Database, given: Runtime, config: ShopCo
   ]
   /** Asked about an unknown credential in this order. */
   const gateways = createGatewaySide({ ...base, usualEndpoint: config.gateway })
-  const nodeSides: readonly NodeSide[] = [dedicated.nodes, premium.nodes, vpn.nodes, stock.nodes, gateways]
+  const nodeSides: readonly NodeSide[] = [
+    dedicated.nodes,
+    premium.nodes,
+    vpn.nodes,
+    vpn.gateways,
+    stock.nodes,
+    gateways,
+  ]
   const forgetUsage = createForgetting({ fleet, nodeSides })
   const removeNode = createRemoval({ fleet, nodeSides })
   const setEndpoint = createEndpointChange({ fleet, nodeSides })

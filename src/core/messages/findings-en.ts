@@ -243,6 +243,8 @@ const problems = {
   password_key_sealed: 'a key of proxy passwords cannot be decrypted',
   private_key_sealed: 'the private key cannot be decrypted',
   private_key_kept: 'a private key is stored, and this device must have none',
+  access_keys_sealed: 'its keys for proxies over TLS are missing or cannot be decrypted',
+  access_keys_kept: 'keys for proxies over TLS are stored, and a removed device must have none',
   password_digest: 'the password does not match the digest that nodes have',
   password_sealed: 'the password cannot be decrypted',
   subuser_heir: (of: { heir: string }) =>

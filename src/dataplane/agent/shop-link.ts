@@ -58,6 +58,8 @@ export function createShopLink(deps: {
   readonly secret: string
   /** The shop's public URL if `url` is a Unix socket. */
   readonly publicUrl?: string | undefined
+  /** The state has VPN devices. */
+  readonly isForVpn?: boolean | undefined
   readonly onRefused?: () => void
   readonly limitsMs?: Partial<typeof shippedLimitsMs>
 }) {
@@ -89,6 +91,7 @@ export function createShopLink(deps: {
         ...(cursor !== undefined && { cursor }),
         wait: String(waitSeconds),
         ...(mark !== undefined && { mark }),
+        ...(deps.isForVpn === true && { vpn: '1' }),
       }
       return ask({ path: 'state', query, answer: statePageSchema, limitMs: limitsMs.state + waitSeconds * 1000, end })
     },

@@ -2,6 +2,7 @@ import type { VanishedItem } from '../../node-protocol/report.ts'
 import type {
   FindBody,
   Found,
+  NodeDevice,
   NodeExit,
   NodeGateway,
   NodeProxy,
@@ -16,15 +17,19 @@ export type Changed = {
   readonly exits: boolean
   readonly ports: boolean
   readonly gateways?: readonly string[]
+  readonly devices?: readonly string[]
 }
 
 /** The login or proxy of a customer port. */
 export type PortMeaning = { readonly subuser: string; readonly login: string } | { readonly username: string }
-type ItemKind = 'proxies' | 'subusers' | 'exits' | 'gateways'
+type ItemKind = 'proxies' | 'subusers' | 'exits' | 'gateways' | 'devices'
+/** A protocol whose clients present a key without a user name. */
+export type KeyProtocol = 'vless' | 'trojan'
 /** Usernames of proxies and ids of other items. */
 export type GoneItems = Partial<Record<ItemKind, Iterable<string>>>
 type PendingLookup = { isOvertaken: boolean }
 const portName = (port: number): string => `port ${port}`
+const keyProtocols: readonly KeyProtocol[] = ['vless', 'trojan']
 const noExits: readonly NodeExit[] = []
 
 /** The desired state as last received from the shop, indexed for lookup. */
@@ -40,6 +45,10 @@ export class Snapshot {
   readonly exits: ReadonlyMap<string, NodeExit> = this.exitById
   private readonly gatewayById = new Map<string, NodeGateway>()
   readonly gateways: ReadonlyMap<string, NodeGateway> = this.gatewayById
+  private readonly deviceById = new Map<string, NodeDevice>()
+  readonly devices: ReadonlyMap<string, NodeDevice> = this.deviceById
+  /** Ids of devices by the protocol and the digest of the key that a client presents. */
+  private readonly deviceKeys = new Map<string, string>()
   private byPool: Map<string, NodeExit[]> | undefined
   /** Lookups at the shop that are not answered yet, by login or port. */
   private readonly lookups = new Map<string, Set<PendingLookup>>()
@@ -48,8 +57,9 @@ export class Snapshot {
   /** During a whole read: items not seen yet, dropped at the end. */
   private unnamed: Record<ItemKind, Set<string>> | undefined
 
-  forget({ proxies = [], subusers = [], exits = [], gateways = [] }: GoneItems): Changed {
+  forget({ proxies = [], subusers = [], exits = [], gateways = [], devices = [] }: GoneItems): Changed {
     const changed = { proxies: [...proxies], subusers: [...subusers], gateways: [...gateways] }
+    const goneDevices = [...devices]
     const exitIds = [...exits]
     let portsChanged = false
     for (const username of changed.proxies) {
@@ -66,8 +76,10 @@ export class Snapshot {
     }
     for (const id of exitIds) this.exitById.delete(id)
     for (const id of changed.gateways) this.gatewayById.delete(id)
+    for (const id of goneDevices) this.dropDevice(id)
     this.byPool = undefined
-    return { ...changed, exits: exitIds.length > 0, ports: portsChanged }
+    const base = { ...changed, exits: exitIds.length > 0, ports: portsChanged }
+    return goneDevices.length > 0 ? { ...base, devices: goneDevices } : base
   }
 
   knownOf(about: FindBody): Found {
@@ -81,13 +93,16 @@ export class Snapshot {
   }
 
   apply(
-    page: Pick<StatePage, 'proxies' | 'subusers' | 'exits'> & { readonly gateways?: readonly NodeGateway[] },
+    page: Pick<StatePage, 'proxies' | 'subusers' | 'exits' | 'devices'> & {
+      readonly gateways?: readonly NodeGateway[]
+    },
   ): Changed {
     for (const gateway of page.gateways ?? []) {
       this.unnamed?.gateways.delete(gateway.id)
       if (gateway.state === 'gone') this.gatewayById.delete(gateway.id)
       else this.gatewayById.set(gateway.id, gateway)
     }
+    for (const device of page.devices ?? []) this.putDevice(device)
     this.overtakeNamed(page)
     const entriesChanged = page.proxies.map((each) => this.putProxy(each)).includes(true)
     const portsChanged = page.subusers.map((each) => this.putSubuser(each)).includes(true)
@@ -106,6 +121,7 @@ export class Snapshot {
       exits: page.exits.length > 0,
       ports: entriesChanged || portsChanged || isPortLearnt,
       gateways: (page.gateways ?? []).map((each) => each.id),
+      ...(page.devices && { devices: page.devices.map((each) => each.id) }),
     }
   }
 
@@ -139,6 +155,7 @@ export class Snapshot {
       subusers: new Set(this.subuserById.keys()),
       exits: new Set(this.exitById.keys()),
       gateways: new Set(this.gatewayById.keys()),
+      devices: new Set(this.deviceById.keys()),
     }
   }
 
@@ -168,10 +185,30 @@ export class Snapshot {
     return id === undefined ? undefined : this.subuserById.get(id)
   }
 
+  /** The device with this digest of a key. */
+  findDevice(protocol: KeyProtocol, digest: string): NodeDevice | undefined {
+    const id = this.deviceKeys.get(`${protocol} ${digest}`)
+    return id === undefined ? undefined : this.deviceById.get(id)
+  }
+
   /** Exits of a pool. The same array until an exit changes, so callers can cache by identity. */
   exitsOf(pool: string): readonly NodeExit[] {
     this.byPool ??= Map.groupBy(this.exitById.values(), (exit) => exit.pool)
     return this.byPool.get(pool) ?? noExits
+  }
+
+  private putDevice(device: NodeDevice): void {
+    this.unnamed?.devices.delete(device.id)
+    this.dropDevice(device.id)
+    if (device.state === 'gone') return
+    this.deviceById.set(device.id, device)
+    for (const protocol of keyProtocols) this.deviceKeys.set(`${protocol} ${device[protocol]}`, device.id)
+  }
+
+  private dropDevice(id: string): void {
+    const known = this.deviceById.get(id)
+    this.deviceById.delete(id)
+    for (const protocol of keyProtocols) if (known) this.deviceKeys.delete(`${protocol} ${known[protocol]}`)
   }
 
   /** Returns whether its port changed. */

@@ -132,9 +132,9 @@ export class StateSync {
   }
 }
 
-const stateParts = ['ranges', 'gateways', 'proxies', 'subusers', 'exits', 'peers'] as const
+const stateParts = ['ranges', 'gateways', 'proxies', 'subusers', 'exits', 'peers', 'devices'] as const
 
-const isEmpty = (page: StatePage): boolean => stateParts.every((part) => page[part].length === 0)
+const isEmpty = (page: StatePage): boolean => stateParts.every((part) => (page[part] ?? []).length === 0)
 
 const fileName = 'state.log'
 /** Bytes that changes may add, or as many as the whole state has, before SavedState compacts the file. */
@@ -253,7 +253,7 @@ function foldPages(pages: readonly StatePage[]): StatePage[] {
   if (!last) return []
   const latest = stateParts.map((part) => {
     const items = new Map<number | string, StateItem>(
-      pages.flatMap((page) => page[part].map((each) => [each.id, each])),
+      pages.flatMap((page) => (page[part] ?? []).map((each) => [each.id, each] as const)),
     )
     return [part, [...items.values()].filter((each) => !isGone(each))] as const
   })

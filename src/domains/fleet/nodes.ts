@@ -43,6 +43,8 @@ export type Forgotten = { readonly things: number; readonly bytes: bigint }
 /** A product as its nodes see it: the same functions for each product, so that the node API names no product. */
 export type NodeSide = {
   readonly kind: NodeKind
+  /** Only gateways that serve VPN devices get its tables. */
+  readonly isForVpn?: true
   readonly tables: readonly StateTable[]
   /** A text that differs whenever a thing has changed at `sinceAt` or later. Read a few times a second. */
   readonly mark: (sinceAt: number) => Promise<string>

@@ -84,7 +84,12 @@ export const holdings: readonly Holding[] = [
     key: ['subscription_uuid', 'seq'],
     numbers: ['seq'],
   },
-  { table: 'vpn_peers', of: `subscription_uuid IN (${subscriptions})`, key: ['id'], hidden: ['private_key'] },
+  {
+    table: 'vpn_peers',
+    of: `subscription_uuid IN (${subscriptions})`,
+    key: ['id'],
+    hidden: ['private_key', 'access_keys'],
+  },
   { table: 'subusers', of: 'customer_id = $1', key: ['id'], hidden: ['password', 'digest'] },
   { table: 'whitelist_entries', of: of('subuser_id', 'subusers'), key: ['subuser_id', 'prefix'] },
   { table: 'gateway_ports', of: of('subuser_id', 'subusers'), key: ['port'], numbers: ['port'] },

@@ -20,6 +20,7 @@ import { readKey } from '../../core/wireguard.ts'
 import type { Reader } from '../../db/transaction.ts'
 import { numberIn, type Order, textIn, valueIn } from '../orders/rules.ts'
 import { type Catalogue, priceVpn } from '../pricing/rules.ts'
+import { openAccessKeys } from './access-keys.ts'
 import { product } from './buy.ts'
 import { privateKeyOf } from './devices.ts'
 import {
@@ -286,6 +287,7 @@ function problemsOfPeer(deps: VpnDeps, peer: Peer): FindingProblem[] {
   const madeAt = timeOfId(peer.id)
   return [
     ...problemsOfKey(deps, peer),
+    ...problemsOfAccessKeys(deps, peer),
     ...(isPair ? [] : [problem('peer_ipv6', { stored: peer.ipv6 })]),
     ...(madeAt === peer.createdAt ? [] : [idDate(peer.createdAt, madeAt)]),
   ]
@@ -297,6 +299,12 @@ function problemsOfKey(deps: VpnDeps, peer: Peer): FindingProblem[] {
   const bytes = readKey(opened(() => privateKeyOf(deps, peer)) ?? '')
   if (!bytes) return [problem('private_key_sealed')]
   return deps.publicKeyOf(bytes).toBase64() === peer.publicKey ? [] : [problem('private_key_other')]
+}
+
+/** A device has access keys that open until it is removed. A job makes those of devices of earlier versions. */
+function problemsOfAccessKeys(deps: VpnDeps, peer: Peer): FindingProblem[] {
+  if (peer.removedAt !== null) return peer.accessKeys === null ? [] : [problem('access_keys_kept')]
+  return opened(() => openAccessKeys(deps, peer)) ? [] : [problem('access_keys_sealed')]
 }
 
 /** A sealed text that was changed or moved does not open; that is a finding and not a fault. */

@@ -5,6 +5,7 @@ import { runningSince } from '../../core/stall-monitor.ts'
 import { makeKeyPair, readPublicKey } from '../../core/wireguard.ts'
 import type { Tx } from '../../db/transaction.ts'
 import { locationsOf, type Node } from '../fleet/rules.ts'
+import { makeAccessKeys } from './access-keys.ts'
 import { keyInUse, noLiveNode, noSuchDevice } from './errors.ts'
 import {
   addressRestMs,
@@ -80,6 +81,7 @@ export async function insertDevice(
   const nowMs = deps.clock()
   const id = makeId('peer', nowMs, deps.random)
   const keys = makeKeys(deps, id, order.publicKey, of.nodes)
+  const accessKeys = await makeAccessKeys(deps, tx, id)
   const ipv4 = await peers.takeAddress(tx, rangeOf(pool), id, nowMs)
   if (ipv4 === undefined) throw new Refusal('no_vpn_address_free', {}, { charged: false })
   const peer: Peer = {
@@ -87,6 +89,7 @@ export async function insertDevice(
     subscription: of.subscription,
     name: order.name ?? `device ${of.held + 1}`,
     ...keys,
+    accessKeys,
     ipv4,
     ipv6: ipv6Of(pool, ipv4),
     location: order.location ?? null,

@@ -1,8 +1,10 @@
 import { bind } from '../../core/bind.ts'
+import { accessKeys, makeMissingKeys } from './access-keys.ts'
 import { announceEnds, announceLow } from './announce.ts'
 import { verifierOf } from './audit.ts'
 import { buy, buyerOf, quote } from './buy.ts'
 import { addDevice, configuration, openLink, prepareDevice, removeDevice } from './devices.ts'
+import { createVpnGateways } from './gateway-nodes.ts'
 import { createVpnNodes } from './nodes.ts'
 import { countActive, delivered, findNamed, held, holdersOf, move, setDisabled, show } from './operate.ts'
 import { deleteSubscription, endingOf, quoteRefund } from './refund.ts'
@@ -30,10 +32,11 @@ export const createVpn = (deps: VpnDeps) => ({
     quoteRefund,
   }),
   ...bind(deps, { info, locations: listLocations, isServed, resetLink, setName }),
-  ...bind(deps, { addDevice, prepareDevice, removeDevice, configuration, openLink }),
+  ...bind(deps, { addDevice, prepareDevice, removeDevice, configuration, openLink, accessKeys, makeMissingKeys }),
   ...bind(deps, { show, findNamed, setDisabled, move, delivered, holdersOf, countActive, held }),
   buyer: buyerOf(deps),
   ending: endingOf(deps),
   nodes: createVpnNodes(deps),
+  gateways: createVpnGateways(deps),
   verifier: verifierOf(deps),
 })

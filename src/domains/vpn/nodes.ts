@@ -98,7 +98,13 @@ function toRow({ clock }: VpnDeps, of: peers.NodePeerRow, isBlocked: boolean): S
 }
 
 /** Adds new counts to devices and subscriptions. Reaching the traffic limit makes nodes read the devices again. */
-async function takeCounts(deps: VpnDeps, tx: Tx, node: string, boot: string, reported: PeerCounts): Promise<void> {
+export async function takeCounts(
+  deps: VpnDeps,
+  tx: Tx,
+  node: string,
+  boot: string,
+  reported: PeerCounts,
+): Promise<void> {
   const ids = reported.map((each) => each.id)
   const owners = await peers.findOwners(tx, ids)
   const known = reported.filter((each) => owners.has(each.id))
@@ -168,7 +174,7 @@ async function takeOff(deps: VpnDeps, tx: Tx, forgotten: Awaited<ReturnType<Traf
 }
 
 /** Takes a node's counts off devices and subscriptions, 500 counts per transaction. */
-async function forgetUsage(deps: VpnDeps, node: string, sinceAt: number, dryRun: boolean) {
+export async function forgetUsage(deps: VpnDeps, node: string, sinceAt: number, dryRun: boolean) {
   const believed = await deps.traffic.counts.believedOf(node, sinceAt)
   if (dryRun) return believed
   for (let count = forgottenAtOnce; count === forgottenAtOnce; ) {

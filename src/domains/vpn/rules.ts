@@ -65,6 +65,8 @@ export type Peer = {
   /** The private key, sealed, if the shop made it and the device is not removed. */
   readonly sealedKey: Uint8Array | null
   readonly ownKey: boolean
+  /** The keys for ways in over TLS (`access-keys.ts`), sealed, while the device is not removed. */
+  readonly accessKeys: Uint8Array | null
   readonly ipv4: bigint
   readonly ipv6: string
   readonly location: string | null

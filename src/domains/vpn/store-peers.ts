@@ -14,6 +14,7 @@ const columns = columnsOf<Peer>({
   publicKey: textColumn('public_key'),
   sealedKey: orNull(bytes('private_key')),
   ownKey: flag('own_key'),
+  accessKeys: orNull(bytes('access_keys')),
   ipv4: big('ipv4'),
   ipv6: textColumn('ipv6'),
   location: orNull(textColumn('location')),
@@ -96,7 +97,7 @@ export const countSince = (reader: Reader, customer: CustomerId, sinceAt: number
 /** The unique constraint refuses a public key that another device holds. */
 export async function insertPeer(tx: Tx, peer: Peer): Promise<void> {
   try {
-    await tx.run(`INSERT INTO vpn_peers (${columns.names}) VALUES (${list(16)})`, columns.values(peer))
+    await tx.run(`INSERT INTO vpn_peers (${columns.names}) VALUES (${list(17)})`, columns.values(peer))
   } catch (error) {
     if (error instanceof ConstraintViolation && error.kind === 'unique' && peer.ownKey) throw keyInUse()
     throw error
@@ -139,11 +140,11 @@ export const findOwner = (reader: Reader, customer: CustomerId, peer: PeerId): P
     [peer, customer],
   )
 
-/** Marks devices as removed and erases their private keys. Their byte totals stay. */
+/** Marks devices as removed and erases their private and access keys. Their byte totals stay. */
 export async function removePeers(tx: Tx, ids: readonly PeerId[], nowMs: number): Promise<void> {
   if (ids.length === 0) return
   await tx.run(
-    `UPDATE vpn_peers SET removed_at = $1, changed_at = $1, private_key = NULL
+    `UPDATE vpn_peers SET removed_at = $1, changed_at = $1, private_key = NULL, access_keys = NULL
      WHERE id IN (${list(ids.length, 1)}) AND removed_at IS NULL`,
     [nowMs, ...ids],
   )
@@ -152,6 +153,26 @@ export async function removePeers(tx: Tx, ids: readonly PeerId[], nowMs: number)
 /** Raises `changed_at`, so that nodes read a subscription's devices again. */
 export const touchPeers = (tx: Tx, uuid: SubscriptionId, nowMs: number): void =>
   tx.send('UPDATE vpn_peers SET changed_at = $2 WHERE subscription_uuid = $1 AND removed_at IS NULL', [uuid, nowMs])
+
+/** Devices without access keys, locked. Another shop that makes them at the same moment is not waited for. */
+export const lockWithoutKeys = (tx: Tx, limit: number): Promise<PeerId[]> =>
+  valuesOf(idColumn<PeerId>('id')).all(
+    tx,
+    `SELECT id FROM vpn_peers WHERE access_keys IS NULL AND removed_at IS NULL ORDER BY id LIMIT $1
+     FOR UPDATE SKIP LOCKED`,
+    [limit],
+  )
+
+export const findAccessKeys = (reader: Reader, id: PeerId): Promise<Uint8Array | undefined> =>
+  valuesOf(bytes('access_keys')).first(
+    reader,
+    'SELECT access_keys FROM vpn_peers WHERE id = $1 AND access_keys IS NOT NULL',
+    [id],
+  )
+
+/** Raises `changed_at`, so that nodes read the device again. */
+export const writeAccessKeys = (tx: Tx, id: PeerId, sealed: Uint8Array, nowMs: number): void =>
+  tx.send('UPDATE vpn_peers SET access_keys = $2, changed_at = $3 WHERE id = $1', [id, sealed, nowMs])
 
 const owners = columnsOf({
   id: textColumn('id'),
@@ -258,6 +279,7 @@ const changed = columnsOf({
   id: idColumn<PeerId>('id'),
   customer: idColumn<CustomerId>('customer_id'),
   publicKey: textColumn('public_key'),
+  accessKeys: orNull(bytes('access_keys')),
   ipv4: big('ipv4'),
   ipv6: textColumn('ipv6'),
   removedAt: orNull(int('removed_at')),
@@ -280,7 +302,7 @@ export const pageChanged = (
 ): Promise<NodePeerRow[]> =>
   changed.all(
     reader,
-    `SELECT p.id, s.customer_id, p.public_key, p.ipv4, p.ipv6, p.removed_at, p.changed_at, s.expires_at, s.disabled_at,
+    `SELECT p.id, s.customer_id, p.public_key, p.access_keys, p.ipv4, p.ipv6, p.removed_at, p.changed_at, s.expires_at, s.disabled_at,
        s.deleted_at, s.speed_mbit, s.traffic_limit, s.received, s.sent
      FROM vpn_peers p JOIN vpn_subscriptions s ON s.uuid = p.subscription_uuid
      WHERE (p.changed_at, p.id) > ($1, $2) ${heldOnly ? 'AND p.removed_at IS NULL' : ''}

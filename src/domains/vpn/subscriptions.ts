@@ -41,6 +41,7 @@ export type VpnDeps = {
   readonly stalls: Stalls
   readonly random: RandomBytes
   readonly sha256: (text: string) => Uint8Array
+  readonly sha224: (text: string) => Uint8Array
   readonly vault: Vault
   readonly publicKeyOf: PublicKeyOf
   readonly ledger: Ledger

@@ -4,8 +4,8 @@ import { type ProxyLogin, parseProxyLogin, readProxyLogin } from '../../../core/
 import { type MaybePromise, whenReady } from '../../../core/maybe-promise.ts'
 import { toLookupName } from '../../../core/password-mac.ts'
 import type { After, Clock } from '../../../core/time.ts'
-import type { FindBody, NodeGateway, NodeProxy, NodeSubuser } from '../../../node-protocol/state.ts'
-import type { Snapshot } from '../../agent/snapshot.ts'
+import type { FindBody, NodeDevice, NodeGateway, NodeProxy, NodeSubuser } from '../../../node-protocol/state.ts'
+import type { KeyProtocol, Snapshot } from '../../agent/snapshot.ts'
 import type { Credentials } from '../ways-in/http1/basic-auth.ts'
 import type { RefusalCode } from '../ways-in/refusals.ts'
 import { type Asker, type Protocol, protocolOf } from '../ways-in/request.ts'
@@ -20,6 +20,8 @@ export type Access = {
 } & (
   | { readonly kind: 'dedicated'; readonly proxy: NodeProxy; readonly protocol: Protocol }
   | { readonly kind: 'premium'; readonly subuser: NodeSubuser; readonly login: ProxyLogin }
+  /** A device of a VPN subscription, by a key or by its login. */
+  | { readonly kind: 'device'; readonly device: NodeDevice }
   /** Another gateway that serves its own customer through one of this gateway's exits. */
   | { readonly kind: 'hop'; readonly gateway: NodeGateway; readonly exit: string }
 )
@@ -35,9 +37,10 @@ const inContactMs = 10_000
 /** Without contact, expired credentials are served for this long, because they may have been prolonged. */
 const doubtMs = 5 * 60_000
 
-const toOwner = ({ owner }: NodeProxy | NodeSubuser): string => `owner ${owner}`
+const toOwner = ({ owner }: NodeProxy | NodeSubuser | NodeDevice): string => `owner ${owner}`
 
 export const proxyKey = (username: string): string => `proxy ${username}`
+export const deviceKey = (id: string): string => `device ${id}`
 export const subuserKey = (id: string): string => `subuser ${id}`
 
 /** Verified credentials and what they opened. */
@@ -63,6 +66,7 @@ export function admitByPassword(
 /** Any change at the shop replaces the object. */
 function isSame(access: Access, snapshot: Snapshot, username: string, protocol: Protocol): boolean {
   if (access.kind === 'hop') return false
+  if (access.kind === 'device') return snapshot.devices.get(username) === access.device
   if (access.kind === 'premium') return snapshot.findLogin(access.login.login) === access.subuser
   return snapshot.proxies.get(username) === access.proxy && access.protocol === protocol
 }
@@ -71,10 +75,12 @@ function isSame(access: Access, snapshot: Snapshot, username: string, protocol: 
 function prove(snapshot: Snapshot, pair: Credentials, protocol: Protocol, sha256: Sha256): AdmissionVerdict {
   const { username, password } = pair
   const proxy = snapshot.proxies.get(username)
-  const subuser = proxy ? undefined : snapshot.findLogin(toLookupName(username))
+  const device = snapshot.devices.get(username)
+  const subuser = proxy || device ? undefined : snapshot.findLogin(toLookupName(username))
   // Constant work: unknown names are hashed and compared too.
-  const isRight = matches(sha256(password), (proxy ?? subuser)?.digest ?? noDigest)
+  const isRight = matches(sha256(password), (proxy ?? subuser)?.digest ?? device?.password ?? noDigest)
   if (isRight && proxy) return { access: toDedicated(proxy, protocol, undefined) }
+  if (isRight && device) return { access: toDevice(device) }
   if (!isRight || !subuser) return { refusal: 'bad_credentials' }
   const login = parseProxyLogin(username)
   if (typeof login === 'string') return { refusal: `login_${login}` }
@@ -98,6 +104,23 @@ const toPremium = (subuser: NodeSubuser, login: ProxyLogin, source: string | und
   login,
   source,
 })
+
+const toDevice = (device: NodeDevice): Access => ({
+  kind: 'device',
+  key: deviceKey(device.id),
+  owner: toOwner(device),
+  device,
+  source: undefined,
+})
+
+/** The digest by which the snapshot finds the key that a client of a protocol presents. */
+export const digestOfKey = (sha256: Sha256, key: string): string => Buffer.from(sha256(key)).toString('hex')
+
+/** Admits a VPN device by its key. The shop is never asked: gateways have every device in their state. */
+function admitByKey(snapshot: Snapshot, protocol: KeyProtocol, key: string, at: Moment, sha256: Sha256) {
+  const device = snapshot.findDevice(protocol, digestOfKey(sha256, key))
+  return device ? judge(toDevice(device), snapshot, at) : { refusal: 'bad_credentials' as const }
+}
 
 /** Admits by client address and port; the port selects a proxy or a whole login. */
 export function admitBySource(
@@ -128,6 +151,7 @@ function judge(access: Access, snapshot: Snapshot, at: Moment): AdmissionVerdict
 export function accessRefusal(access: Access, snapshot: Snapshot, at: Moment): RefusalCode | undefined {
   if (access.kind === 'dedicated') return proxyRefusal(access, snapshot, at)
   if (access.kind === 'premium') return subuserRefusal(access, snapshot)
+  if (access.kind === 'device') return deviceRefusal(access.device, snapshot, at)
   return snapshot.gateways.get(access.gateway.id)?.key === access.gateway.key ? undefined : 'hop_refused'
 }
 
@@ -153,6 +177,13 @@ function subuserRefusal({ subuser, source }: PremiumAccess, snapshot: Snapshot):
   if (!now) return 'bad_credentials'
   if (source === undefined ? now.digest !== subuser.digest : !isAmong(now.whitelist, source)) return 'bad_credentials'
   return now.state === 'blocked' ? 'blocked' : undefined
+}
+
+/** New keys of a device cut its tunnels. */
+function deviceRefusal(device: NodeDevice, snapshot: Snapshot, at: Moment): RefusalCode | undefined {
+  const now = snapshot.devices.get(device.id)
+  if (now?.password !== device.password || now.vless !== device.vless) return 'bad_credentials'
+  return now.state !== 'up' || hasExpired(now.expires_at, at) ? 'vpn_ended' : undefined
 }
 
 /** Exact while in contact with the shop; otherwise lenient for up to five minutes (promise 5). */
@@ -262,6 +293,7 @@ export class Admission {
     const protocol = protocolOf(wayIn)
     if (claim.kind === 'password')
       return withPool(admitByPassword(snapshot, claim.credentials, protocol, at, sha256, this.proven))
+    if (claim.kind === 'key') return admitByKey(snapshot, claim.protocol, claim.key, at, sha256)
     if (claim.kind === 'port') return withPool(admitBySource(snapshot, source, claim.port, protocol, at))
     return { refusal: 'credentials_required' }
   }

@@ -31,7 +31,8 @@ export function createCustomerCheck(deps: {
     // The login without its parts: the engine names a wrong part to a customer.
     const subuser = snapshot.findLogin(toLookupName(username))
     const [isProxy, isSubuser] = [proxy, subuser].map((known) => matches(digest, known?.digest ?? noDigest))
+    const isDevice = matches(digest, snapshot.devices.get(username)?.password ?? noDigest)
     const isOfShop = hasPasswordMac(hmac, deps.passwordKeys(), username, password)
-    return credentials !== undefined && (isProxy === true || isSubuser === true || isOfShop)
+    return credentials !== undefined && (isProxy === true || isSubuser === true || isDevice || isOfShop)
   }
 }

@@ -293,6 +293,9 @@ const toExit = (proxy: NodeProxy): NodeExit => ({
   drained: false,
 })
 
+/** VPN devices leave from the IPv4 address that the kernel's routes choose. */
+const anyIpv4 = '0.0.0.0'
+
 type WayDeps = FillDeps & {
   ask: Ask
   moment: () => Moment
@@ -346,6 +349,10 @@ export function createWayChooser(deps: WayDeps) {
       const allowance = deps.allowanceOf({ kind: 'proxy', id: access.proxy.id })
       const way = wayOf(access.proxy, deps)
       return hasUdp && way.kind === 'exit' ? { refusal: 'udp_unsupported' } : { way, allowance }
+    }
+    if (access.kind === 'device') {
+      const allowance = deps.allowanceOf({ kind: 'device', id: access.device.id })
+      return { way: { kind: 'address', address: anyIpv4 }, allowance }
     }
     if (access.kind === 'hop') {
       const exit = deps.findOwnExit(access.exit)

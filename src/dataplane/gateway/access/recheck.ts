@@ -1,7 +1,7 @@
 import { type SetIndex, SwapRemoveSet } from '../../../core/swap-remove-set.ts'
 import type { Found } from '../../../node-protocol/state.ts'
 import type { Changed, Snapshot } from '../../agent/snapshot.ts'
-import { type Access, accessRefusal, type Moment, proxyKey, subuserKey } from './admission.ts'
+import { type Access, accessRefusal, deviceKey, type Moment, proxyKey, subuserKey } from './admission.ts'
 import { hopKey } from './hop.ts'
 
 export type OpenTunnel = {
@@ -37,8 +37,15 @@ export function createRecheck(deps: { snapshot: Snapshot; moment: () => Moment; 
     remove: (tunnel: OpenTunnel): boolean => open.delete(tunnel),
     cutAll: (): void => open.forEach((tunnel) => tunnel.cut()),
 
-    afterChange: ({ proxies, subusers, gateways = [] }: Changed): void =>
-      recheck(new Set([...proxies.map(proxyKey), ...subusers.map(subuserKey), ...gateways.map(hopKey)])),
+    afterChange: ({ proxies, subusers, gateways = [], devices = [] }: Changed): void =>
+      recheck(
+        new Set([
+          ...proxies.map(proxyKey),
+          ...subusers.map(subuserKey),
+          ...gateways.map(hopKey),
+          ...devices.map(deviceKey),
+        ]),
+      ),
 
     afterAnswer({ proxy, subuser }: Found): void {
       const keys = [...(proxy ? [proxyKey(proxy.username)] : []), ...(subuser ? [subuserKey(subuser.id)] : [])]
@@ -51,8 +58,9 @@ export function createRecheck(deps: { snapshot: Snapshot; moment: () => Moment; 
       open.forEach((tunnel) => {
         const maxIdleMs = tunnel.isHalfOpen ? halfOpenIdleMs : Math.min(deps.idleMs, tunnel.maxIdleMs ?? deps.idleMs)
         const isIdle = nowMs - tunnel.activeAt >= maxIdleMs
-        if (isIdle || (tunnel.access.kind === 'dedicated' && accessRefusal(tunnel.access, deps.snapshot, at)))
-          tunnel.cut()
+        const { kind } = tunnel.access
+        const mayExpire = kind === 'dedicated' || kind === 'device'
+        if (isIdle || (mayExpire && accessRefusal(tunnel.access, deps.snapshot, at))) tunnel.cut()
       })
     },
 

@@ -17,6 +17,8 @@ export type Counted = { received: number; sent: number }
 export type Subject =
   | { readonly kind: 'proxy'; readonly id: number }
   | { readonly kind: 'subuser'; readonly id: string; readonly pool: string }
+  /** A VPN device. Its traffic limit holds over all nodes; the shop ends the device when it is used up. */
+  | { readonly kind: 'device'; readonly id: string }
   /** Another gateway, which counts for its own customers. */
   | { readonly kind: 'hop'; readonly id: string }
 

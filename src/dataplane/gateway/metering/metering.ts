@@ -19,6 +19,7 @@ export class Metering<End extends CustomerEnd> implements Required<DataPath> {
   private readonly clock: () => number
   private readonly ofProxies = new Map<number, ByteAllowance>()
   private readonly ofSubusers = new Map<string, Map<string, ByteAllowance>>()
+  private readonly ofDevices = new Map<string, ByteAllowance>()
   private readonly ofGateways = new Map<string, ByteAllowance>()
   /** One per credential. */
   private readonly speedLimits = new Map<string, SpeedLimit>()
@@ -43,6 +44,8 @@ export class Metering<End extends CustomerEnd> implements Required<DataPath> {
       clock: () => number
       after: After
       speeds?: (() => Speeds) | undefined
+      /** Bytes per second of a VPN device, both directions together. */
+      deviceSpeed?: ((id: string) => number) | undefined
       /** The shared bucket of a credential, if several threads meter its bytes. */
       drawOf?: ((credential: string) => DrawTokens) | undefined
       /** Shared by several threads. */
@@ -92,6 +95,7 @@ export class Metering<End extends CustomerEnd> implements Required<DataPath> {
     const allowance = new ByteAllowance(subject, ask, this.clock, this.speedLimitOf(subject))
     if (subject.kind === 'proxy') this.ofProxies.set(subject.id, allowance)
     else if (subject.kind === 'hop') this.ofGateways.set(subject.id, allowance)
+    else if (subject.kind === 'device') this.ofDevices.set(subject.id, allowance)
     else {
       const pools = this.ofSubusers.get(subject.id) ?? new Map<string, ByteAllowance>()
       this.ofSubusers.set(subject.id, pools.set(subject.pool, allowance))
@@ -199,9 +203,12 @@ export class Metering<End extends CustomerEnd> implements Required<DataPath> {
     const proxies: Reported<'proxies'>[] = []
     const subusers: Reported<'subusers'>[] = []
     const hosts: Reported<'hosts'>[] = []
+    const peers: Reported<'peers'>[] = []
     for (const allowance of this.changed) {
       const { subject, counted } = allowance
       if (subject.kind === 'proxy') proxies.push({ id: subject.id, ...counted })
+      else if (subject.kind === 'device')
+        peers.push({ id: subject.id, ...counted, handshake_at: Math.round(this.clock()) })
       else if (subject.kind === 'subuser') {
         const of = { id: subject.id, pool: subject.pool }
         subusers.push({ ...of, ...counted })
@@ -209,7 +216,7 @@ export class Metering<End extends CustomerEnd> implements Required<DataPath> {
       }
     }
     this.changed.clear()
-    return { proxies, subusers, hosts, peers: [], exits: this.takeChangedExits() }
+    return { proxies, subusers, hosts, peers, exits: this.takeChangedExits() }
   }
 
   takeSources(): Reported<'sources'>[] {
@@ -265,6 +272,7 @@ export class Metering<End extends CustomerEnd> implements Required<DataPath> {
 
   private findAllowance(subject: Subject): ByteAllowance | undefined {
     if (subject.kind === 'proxy') return this.ofProxies.get(subject.id)
+    if (subject.kind === 'device') return this.ofDevices.get(subject.id)
     return subject.kind === 'hop' ? this.ofGateways.get(subject.id) : this.ofSubusers.get(subject.id)?.get(subject.pool)
   }
 
@@ -272,18 +280,22 @@ export class Metering<End extends CustomerEnd> implements Required<DataPath> {
     const credential = credentialOf(subject)
     const known = this.speedLimits.get(credential)
     if (known) return known
-    const rate = (): number =>
-      subject.kind === 'hop' ? Number.POSITIVE_INFINITY : (this.deps.speeds?.() ?? noLimit)[subject.kind]
+    const rate = (): number => {
+      if (subject.kind === 'hop') return Number.POSITIVE_INFINITY
+      if (subject.kind === 'device') return this.deps.deviceSpeed?.(subject.id) ?? Number.POSITIVE_INFINITY
+      return (this.deps.speeds?.() ?? noLimit)[subject.kind]
+    }
     const limit = new SpeedLimit(rate, this.clock, this.deps.after, this.deps.drawOf?.(credential))
     this.speedLimits.set(credential, limit)
     return limit
   }
 
-  /** Only leased (prepaid) bytes are tracked to the client's machine. */
+  /** Only bytes with a limit, leased ones and those of VPN devices, are tracked to the client's machine. */
   private deliveryTo(end: End, allowance: ByteAllowance): Delivery {
     const delivery = end.delivery ?? new Delivery(end, this.settle)
     end.delivery = delivery
-    if (allowance.subject.kind === 'subuser') delivery.follow(() => this.deps.watch(end))
+    const { kind } = allowance.subject
+    if (kind === 'subuser' || kind === 'device') delivery.follow(() => this.deps.watch(end))
     return delivery
   }
 

@@ -9,8 +9,10 @@ export type TlsClient = Omit<SideSocket, 'localPort'> & {
   owner: TlsOwner | undefined
   readonly isClosed: boolean
   readonly source: string
-  /** Of a stream, whose request has come. */
-  readonly parser?: ClientParser
+  /** Of a stream, whose request has come, or of a protocol that the first bytes showed. */
+  readonly parser?: ClientParser | undefined
+  /** The parser has got no byte yet. */
+  readonly isUnread?: boolean
   follow(): DeliveryWatch | undefined
 }
 

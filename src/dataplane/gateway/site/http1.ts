@@ -9,6 +9,7 @@ import { ChunkReader } from '../ways-in/http1/chunks.ts'
 import { type Framing, HeadReader, isHop, isToken, readTokens, toLatin1, valuesOf } from '../ways-in/http1/head.ts'
 import { readFraming } from '../ways-in/http1/request.ts'
 import type { Field } from '../ways-in/http2/hpack.ts'
+import type { ClientParser } from '../ways-in/request.ts'
 import { AnswerWriter, bodyMs, createDeadline, type Deadline, maxBodyBytes, RequestBody, stallMs } from './answer.ts'
 import { plainAnswer, type SiteAnswer, type SiteRequest } from './content.ts'
 import type { FairBudget } from './fair-budget.ts'
@@ -79,6 +80,9 @@ function readDraft(line: RequestLine, { fields }: HeadReader, source: string): D
 
 const toLabel = (name: string): string => name.replaceAll(/(?:^|-)[a-z]/g, (start) => start.toUpperCase())
 
+/** Protocols without HTTP are told by fewer first bytes. */
+const maxFirstBytes = 64
+
 /** An HTTP/1 connection of a visitor, until a request has a customer's credentials. */
 export class SiteVisitor implements TlsOwner {
   private state: 'head' | 'body' | 'busy' | 'closing' | 'closed' = 'head'
@@ -87,6 +91,8 @@ export class SiteVisitor implements TlsOwner {
   /** Bytes of the current head, for the engine. */
   private raw: Uint8Array[] = []
   private draft: Draft | undefined
+  /** Bytes of the connection so far. */
+  private received = 0
   private body: RequestBody
   private chunks: ChunkReader | undefined
   private left = 0
@@ -127,8 +133,8 @@ export class SiteVisitor implements TlsOwner {
   onSocketData(bytes: Uint8Array): void {
     this.site.touch(this)
     if (this.state === 'closing') this.discard(bytes)
-    else if (this.state !== 'busy') this.feed(bytes)
-    else if (!this.held.add(bytes)) this.tls.terminate()
+    else if (this.state !== 'busy' && !this.handOverKeyed(bytes)) this.feed(bytes)
+    else if (this.state === 'busy' && !this.held.add(bytes)) this.tls.terminate()
   }
 
   onSocketDrain(): void {
@@ -155,6 +161,21 @@ export class SiteVisitor implements TlsOwner {
     this.deadline.clear()
     this.body.release()
     this.site.forget(this)
+  }
+
+  /**
+   * Gives a connection that begins with the key of a VPN device to the engine. The site reads the bytes of all others as
+   * they come, so that its answers depend on no key.
+   */
+  private handOverKeyed(bytes: Uint8Array): boolean {
+    const before = this.received
+    this.received += bytes.length
+    if (before >= maxFirstBytes || this.hasEnded) return false
+    const first = joinBytes([...this.raw, bytes])
+    // Nothing was answered yet.
+    const parser = first.length === this.received ? this.site.findKeyed(first, this.tls.source) : undefined
+    if (parser) this.handOver(bytes, parser)
+    return parser !== undefined
   }
 
   // --- reading ---
@@ -229,13 +250,13 @@ export class SiteVisitor implements TlsOwner {
   }
 
   /** The engine reads the head again, and decides. */
-  private handOver(rest: Uint8Array): void {
+  private handOver(rest: Uint8Array, parser?: ClientParser): void {
     const { tls, site } = this
     const { handOver, sockets } = site.deps
     // What the site has sent counts as sent before the customer's bytes.
     tls.handshakeBytes += this.writer.written
     this.leave()
-    handOver(new ReadAhead(tls, joinBytes([...this.raw, rest]), () => followTls(tls, sockets)))
+    handOver(new ReadAhead(tls, joinBytes([...this.raw, rest]), () => followTls(tls, sockets), parser))
   }
 
   // --- answering ---
@@ -339,12 +360,14 @@ function toHead(status: number, fields: readonly Field[], keeps: boolean): Uint8
 /** A TLS connection whose first bytes were read already; they are delivered when the engine begins to read. */
 class ReadAhead implements TlsClient, TlsOwner {
   owner: TlsOwner | undefined
+  readonly isUnread = true
   private isPaused = true
 
   constructor(
     private readonly tls: TlsSocket,
     private pending: Uint8Array,
     readonly follow: () => DeliveryWatch | undefined,
+    readonly parser: ClientParser | undefined,
   ) {
     tls.owner = this
     tls.pause()

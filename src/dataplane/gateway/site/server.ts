@@ -4,10 +4,13 @@ import type { Snapshot } from '../../agent/snapshot.ts'
 import { Seats } from '../../tls/seats.ts'
 import type { TlsSocket } from '../../tls/tls-socket.ts'
 import { createCustomerCheck } from '../access/customer-check.ts'
+import { createKeyCheck } from '../access/key-check.ts'
 import type { Sockets } from '../sides/sockets.ts'
 import type { TlsClient } from '../sides/tls-client.ts'
 import type { Field } from '../ways-in/http2/hpack.ts'
 import type { Http2Stream } from '../ways-in/http2/stream.ts'
+import { type KeyedWayIn, KeyReader } from '../ways-in/key-reader.ts'
+import type { ClientParser } from '../ways-in/request.ts'
 import { maxBodyBytes } from './answer.ts'
 import {
   plainAnswer,
@@ -43,6 +46,8 @@ export type SiteServerDeps = {
   readonly content: SiteContent
   /** Whether the values of Proxy-Authorization are those of a customer or of another gateway. Does not wait. */
   readonly isCustomer: (authorization: readonly string[]) => boolean
+  /** The protocol of the key of a VPN device that these bytes begin with. Does not wait. */
+  readonly findKeyed?: ((first: Uint8Array) => KeyedWayIn | undefined) | undefined
   /** The server name of clients that are not shown the site. */
   readonly challengeHost: string | undefined
   /** Serves a customer's connection. The bytes that were read come first. */
@@ -84,6 +89,7 @@ export function openSite(
     handOver: deps.take,
     content: deps.content ?? toContent(terms.source),
     isCustomer,
+    findKeyed: createKeyCheck(deps.snapshot, (text) => Bun.SHA256.hash(text) as Uint8Array),
     challengeHost: terms.challengeHost,
   })
   return {
@@ -147,6 +153,11 @@ export class SiteServer implements VisitedSite {
     const ofProxy = read('proxy-authorization')
     const values = ofProxy.length === 0 && target.includes(udpPath) ? read('authorization') : ofProxy
     return this.deps.isCustomer(values)
+  }
+
+  findKeyed(first: Uint8Array, source: string): ClientParser | undefined {
+    const protocol = this.deps.findKeyed?.(first)
+    return protocol && new KeyReader({ source, ownPort: undefined }, protocol)
   }
 
   /** Closes the least recently used HTTP/1 connection of the largest network. False if there is none. */

@@ -4,6 +4,7 @@ import type { Seat } from '../../tls/seats.ts'
 import type { Sockets } from '../sides/sockets.ts'
 import type { TlsClient } from '../sides/tls-client.ts'
 import type { Field } from '../ways-in/http2/hpack.ts'
+import type { ClientParser } from '../ways-in/request.ts'
 import type { SiteAnswer, SiteRequest } from './content.ts'
 import type { FairBudget } from './fair-budget.ts'
 
@@ -25,6 +26,8 @@ export type VisitedSite = {
   isCustomer(read: (name: string) => readonly string[], target: string): boolean
   /** Reports that an answer failed, unless its visitor has left. */
   noteFault(fault: unknown, signal: AbortSignal): void
+  /** The parser of a connection whose first bytes have the key of a VPN device. */
+  findKeyed(first: Uint8Array, source: string): ClientParser | undefined
   answer(request: SiteRequest, signal: AbortSignal): MaybePromise<SiteAnswer>
   /** Fields of an answer with its date and length. */
   complete(answer: SiteAnswer, isHead: boolean): { readonly fields: readonly Field[]; readonly hasBody: boolean }

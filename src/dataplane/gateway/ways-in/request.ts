@@ -12,9 +12,11 @@ export type Claim =
   | { readonly kind: 'ticket'; readonly ticket: string }
   /** A customer's own port, which admits by address. */
   | { readonly kind: 'port'; readonly port: number }
+  /** The key of a VPN device, in the protocol's own form. */
+  | { readonly kind: 'key'; readonly protocol: 'vless' | 'trojan'; readonly key: string }
   | { readonly kind: 'nothing' }
 
-export type WayInName = 'http1' | 'http2' | 'socks5' | 'connect-udp'
+export type WayInName = 'http1' | 'http2' | 'socks5' | 'connect-udp' | 'vless' | 'trojan'
 
 /** The protocols that a proxy can be set to. */
 export type Protocol = 'http' | 'socks'
@@ -33,11 +35,11 @@ const noClaim: Claim = { kind: 'nothing' }
 /** Who asks, and by which protocol. */
 export type Asker = { readonly wayIn: WayInName; readonly source: string; readonly claim: Claim }
 
-/** Datagrams of one destination, inside the client's connection. */
-type CapsuleCodec = {
-  /** Passes on each payload. False if the client violates the format; feed nothing then. */
-  feed(bytes: Uint8Array, onPayload: (payload: Uint8Array) => void): boolean
-  toCapsule(payload: Uint8Array): Uint8Array
+/** Datagrams inside the client's connection, of one destination or of many. */
+export type CapsuleCodec = {
+  /** Passes on each payload, of many destinations with its own. False if the client violates the format: feed no more. */
+  feed(bytes: Uint8Array, onPayload: (payload: Uint8Array, target?: ConnectTarget) => void): boolean
+  toCapsule(payload: Uint8Array, source: Address, port: number): Uint8Array
 }
 
 /** Datagrams of many destinations, through a UDP socket for the client. */
@@ -65,9 +67,11 @@ export type ProxyRequest = Asker &
     | { readonly asks: 'tunnel'; readonly target: ConnectTarget }
     | {
         readonly asks: 'capsules'
-        readonly target: ConnectTarget
+        /** The only destination; undefined if each datagram has its own. */
+        readonly target: ConnectTarget | undefined
         readonly codec: CapsuleCodec
-        readonly extension: Extension
+        /** Undefined without HTTP. */
+        readonly extension?: Extension
       }
     | { readonly asks: 'datagrams'; readonly codec: DatagramCodec }
     | ({ readonly asks: 'forward' } & Forwarded)

@@ -1,7 +1,10 @@
 import { connectUdp } from './connect-udp/extension.ts'
 import { HttpRequestReader } from './http1/request.ts'
+import type { KeyedWayIn } from './key-reader.ts'
 import type { ClientAddress, ClientParser, Extension } from './request.ts'
 import { refuseSocks4, Socks5Reader } from './socks5/handshake.ts'
+import { trojan } from './trojan/request.ts'
+import { vless } from './vless/request.ts'
 
 /** A protocol of new connections, known by its first byte, so that detection is the same for every split. */
 export type WayIn = {
@@ -11,6 +14,9 @@ export type WayIn = {
 
 /** Ways in over HTTP, for HTTP/1 and HTTP/2. */
 export const extensions: readonly Extension[] = [connectUdp]
+
+/** Protocols that begin with the key of a VPN device, inside TLS only: the site finds them by the key. */
+export const keyedWaysIn: readonly KeyedWayIn[] = [vless, trojan]
 
 const isLetter = (byte: number): boolean => byte < 0x80 && (byte | 0x20) >= 0x61 && (byte | 0x20) <= 0x7a
 

@@ -47,8 +47,8 @@ export function createReports(dataPath: Required<DataPath>, post: (message: From
   }
 }
 
-const isEmpty = ({ proxies, subusers, hosts, exits = [] }: NodeCounts): boolean =>
-  proxies.length + subusers.length + hosts.length + exits.length === 0
+const isEmpty = ({ proxies, subusers, hosts, peers, exits = [] }: NodeCounts): boolean =>
+  proxies.length + subusers.length + hosts.length + peers.length + exits.length === 0
 
 type Bytes = { readonly received: number; readonly sent: number }
 
@@ -109,6 +109,7 @@ export class ReactorCounts implements DataPath {
   private readonly subusers
   private readonly hosts
   private readonly exits
+  private readonly peers
   /** By thread. */
   private readonly leases: Map<string, LeaseStatus>[]
   private sources: Reported<'sources'>[] = []
@@ -126,6 +127,7 @@ export class ReactorCounts implements DataPath {
     this.subusers = new Table<Reported<'subusers'>>(length)
     this.hosts = new Table<Reported<'hosts'>>(length)
     this.exits = new Table<Reported<'exits'>>(length)
+    this.peers = new Table<Reported<'peers'>>(length)
     this.leases = threads.map(() => new Map<string, LeaseStatus>())
   }
 
@@ -133,6 +135,7 @@ export class ReactorCounts implements DataPath {
     for (const count of counts.proxies) this.proxies.put(thread, String(count.id), count)
     for (const count of counts.subusers) this.subusers.put(thread, subuserKey(count.id, count.pool), count)
     for (const count of counts.hosts) this.hosts.put(thread, `${subuserKey(count.id, count.pool)} ${count.host}`, count)
+    for (const count of counts.peers) this.peers.put(thread, count.id, count)
     for (const count of counts.exits ?? []) this.exits.put(thread, count.id, count)
     for (const each of leased) this.leases[thread]?.set(subuserKey(each.id, each.pool), each)
     this.sources.push(...sources)
@@ -143,7 +146,7 @@ export class ReactorCounts implements DataPath {
     const memory = this.threads[thread]?.memory
     this.totalBefore += memory?.totalBytes ?? 0
     this.hopBytesBefore += memory?.hopBytes ?? 0
-    for (const table of [this.proxies, this.subusers, this.hosts, this.exits]) table.bury(thread)
+    for (const table of [this.proxies, this.subusers, this.hosts, this.exits, this.peers]) table.bury(thread)
     this.leases[thread]?.clear()
   }
 
@@ -158,7 +161,7 @@ export class ReactorCounts implements DataPath {
       proxies: this.proxies.takeChanged(),
       subusers: this.subusers.takeChanged(),
       hosts: this.hosts.takeChanged(),
-      peers: [],
+      peers: this.peers.takeChanged(),
       exits: this.exits.takeChanged(),
     }
   }

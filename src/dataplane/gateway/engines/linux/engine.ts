@@ -369,6 +369,7 @@ class StateFeed {
     yield* this.changedExits()
     for (const proxies of slices([...this.snapshot.proxies.values()])) yield { proxies }
     for (const subusers of slices([...this.snapshot.subusers.values()])) yield { subusers }
+    for (const devices of slices([...this.snapshot.devices.values()])) yield { devices }
   }
 
   *changed(change: Changed): Generator<StateChange> {
@@ -384,6 +385,10 @@ class StateFeed {
     for (const ids of slices(change.subusers)) {
       const [subusers, goneSubusers] = split(ids, this.snapshot.subusers)
       yield { subusers, gone: { subusers: goneSubusers } }
+    }
+    for (const ids of slices(change.devices ?? [])) {
+      const [devices, goneDevices] = split(ids, this.snapshot.devices)
+      yield { devices, gone: { devices: goneDevices } }
     }
   }
 

@@ -214,8 +214,8 @@ export class ReactorLoop {
   }
 
   private apply(change: StateChange): void {
-    const { proxies = [], subusers = [], exits = [], gateways = [], gone = {} } = change
-    const changed = this.snapshot.apply({ proxies, subusers, exits, gateways })
+    const { proxies = [], subusers = [], exits = [], gateways = [], devices = [], gone = {} } = change
+    const changed = this.snapshot.apply({ proxies, subusers, exits, gateways, devices })
     const forgotten = this.snapshot.forget(gone)
     this.core.changed({
       proxies: [...changed.proxies, ...forgotten.proxies],
@@ -223,6 +223,7 @@ export class ReactorLoop {
       exits: changed.exits || forgotten.exits,
       ports: false,
       gateways: [...(changed.gateways ?? []), ...(forgotten.gateways ?? [])],
+      devices: [...(changed.devices ?? []), ...(forgotten.devices ?? [])],
     })
   }
 

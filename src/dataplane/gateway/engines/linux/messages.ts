@@ -21,7 +21,7 @@ export type ReactorTerms = Pick<EngineDeps, 'limits' | 'hop'> & {
   readonly isStrict: boolean
 }
 
-export type StateChange = Partial<Pick<StatePage, 'proxies' | 'subusers' | 'exits' | 'gateways'>> & {
+export type StateChange = Partial<Pick<StatePage, 'proxies' | 'subusers' | 'exits' | 'gateways' | 'devices'>> & {
   readonly gone?: GoneItems
 }
 

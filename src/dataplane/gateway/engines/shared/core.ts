@@ -1,6 +1,6 @@
 import { SwapRemoveSet } from '../../../../core/swap-remove-set.ts'
 import type { After } from '../../../../core/time.ts'
-import type { NodeExit } from '../../../../node-protocol/state.ts'
+import type { NodeDevice, NodeExit } from '../../../../node-protocol/state.ts'
 import { createSign, createVerify } from '../../../agent/hop-key.ts'
 import type { Changed } from '../../../agent/snapshot.ts'
 import { Admission, type Ask, type Moment } from '../../access/admission.ts'
@@ -43,6 +43,11 @@ export type EngineSockets = {
   /** The number of open and lingering connections changed. */
   readonly onInUse?: (count: number) => void
 }
+
+const bytesPerMegabit = 125_000
+
+const speedOfDevice = (device: NodeDevice | undefined): number =>
+  device?.speed_mbit ? device.speed_mbit * bytesPerMegabit : Number.POSITIVE_INFINITY
 
 /** A gateway without its sockets: admission, dialling, metering and cutting off, the same for both engines. */
 export class GatewayCore {
@@ -87,6 +92,7 @@ export class GatewayCore {
       clock,
       after,
       speeds: deps.speeds,
+      deviceSpeed: (id) => speedOfDevice(snapshot.devices.get(id)),
       drawOf,
       losses,
       threads,

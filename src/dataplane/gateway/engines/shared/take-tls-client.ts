@@ -21,5 +21,5 @@ export function takeTlsClient(
   side.attach(toSideSocket(client, core.mainPort))
   core.accepted(side, client.source, client.parser)
   // A request that has come already resumes its stream itself.
-  if (!client.parser) client.resume()
+  if (!client.parser || client.isUnread) client.resume()
 }

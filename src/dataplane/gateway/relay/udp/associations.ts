@@ -15,8 +15,8 @@ import type { RefusalCode } from '../../ways-in/refusals.ts'
 import { UdpAssociation } from './association.ts'
 import type { DatagramSocket, OpenDatagrams } from './datagram-socket.ts'
 
-/** The destination of a client whose datagrams are in its connection. */
-type OnlyDestination = { readonly target: ConnectTarget; readonly side: Side }
+/** A client whose datagrams are in its connection, and their destination if there is only one. */
+type InConnection = { readonly target: ConnectTarget | undefined; readonly side: Side }
 
 type Refused = { readonly refusal: RefusalCode }
 
@@ -51,8 +51,8 @@ export class UdpAssociations {
     },
   ) {}
 
-  /** `isGone`: whether the client has disconnected meanwhile. `only`: the single destination, judged at once. */
-  async open(access: Access, isGone: () => boolean, only?: OnlyDestination): Promise<UdpAssociation | Refused> {
+  /** `isGone`: whether the client has disconnected meanwhile. `within`: a single destination is judged at once. */
+  async open(access: Access, isGone: () => boolean, within?: InConnection): Promise<UdpAssociation | Refused> {
     const { deps } = this
     if (!deps.udp.isOn || access.kind === 'hop') return unsupported
     const max = access.kind === 'premium' ? access.subuser.tunnels : null
@@ -60,7 +60,7 @@ export class UdpAssociations {
     if (denied) return { refusal: denied }
     let opened: UdpAssociation | Refused = unsupported
     try {
-      opened = await this.openCounted(access, isGone, only)
+      opened = await this.openCounted(access, isGone, within)
       return opened
     } finally {
       if ('refusal' in opened) deps.limits.leave(access.owner, access.key)
@@ -70,7 +70,7 @@ export class UdpAssociations {
   private async openCounted(
     access: Access,
     isGone: () => boolean,
-    only: OnlyDestination | undefined,
+    within: InConnection | undefined,
   ): Promise<UdpAssociation | Refused> {
     const { chooseWay, isLocal, health, snapshot, moment, finder } = this.deps
     const failed: NodeExit[] = []
@@ -78,12 +78,12 @@ export class UdpAssociations {
       const chosen = await chooseWay(access, failed, isLocal)
       if ('refusal' in chosen) return failed.length > 0 ? { refusal: 'address_unavailable' } : chosen
       const { way } = chosen
-      const found = only && (await finder.find(only.target, way, access.owner))
+      const found = within?.target && (await finder.find(within.target, way, access.owner))
       if (found && 'refusal' in found) return found
       const socket = await this.bind(way)
       if (!('refusal' in socket)) {
         const refusal = isGone() ? 'gateway_stopping' : accessRefusal(access, snapshot, moment())
-        if (!refusal) return this.begin(access, chosen, socket, only)
+        if (!refusal) return this.begin(access, chosen, socket, within)
         socket.close()
         return { refusal }
       }
@@ -110,13 +110,13 @@ export class UdpAssociations {
     access: Access,
     { way, allowance }: ChosenWay,
     socket: DatagramSocket,
-    only: OnlyDestination | undefined,
+    within: InConnection | undefined,
   ): UdpAssociation {
     const { clock, udp, limits, packets, counts, finder, metering, open, onFault } = this.deps
     const exit = access.kind === 'premium' && way.kind === 'exit' ? way.exit.id : undefined
     const keepsHosts = access.kind === 'premium' && access.subuser.keep_hosts
-    const host = keepsHosts ? only?.target.host : undefined
-    const capsules = only && metering.beginCapsules(allowance, only.side, access.owner, host, exit)
+    const host = keepsHosts ? within?.target?.host : undefined
+    const capsules = within && metering.beginCapsules(allowance, within.side, access.owner, host, exit)
     const associationDeps = {
       clock,
       limits: udp,
@@ -124,7 +124,7 @@ export class UdpAssociations {
       keepsHosts,
       find: (target: ConnectTarget) => finder.find(target, way, access.owner),
       // The only destination was counted with the association.
-      mayReachAnother: () => only !== undefined || limits.reachAnother(access.owner),
+      mayReachAnother: () => within?.target !== undefined || limits.reachAnother(access.owner),
       counts,
       onEnd: (ended: UdpAssociation) => this.end(ended),
       onFault,

@@ -14,7 +14,7 @@ type Queued = { readonly capsule: Uint8Array; readonly payloadBytes: number; rea
 
 type CapsuleRequest = Extract<ProxyRequest, { asks: 'capsules' }>
 
-/** Datagrams of one destination in capsules, on the connection of the request. It ends with that connection. */
+/** Datagrams in capsules, on the connection of the request. It ends with that connection. */
 class CapsuleClient implements UdpClient, SideOwner {
   private queue: Queued[] = []
   private queuedBytes = 0
@@ -44,7 +44,9 @@ class CapsuleClient implements UdpClient, SideOwner {
 
   onData(bytes: Uint8Array): void {
     const { codec, target } = this.request
-    const isValid = codec.feed(bytes, (payload) => this.association.send(target, payload))
+    const isValid = codec.feed(bytes, (payload, own = target) => {
+      if (own) this.association.send(own, payload)
+    })
     if (!isValid) this.association.end()
   }
 
@@ -61,8 +63,8 @@ class CapsuleClient implements UdpClient, SideOwner {
     this.association.end()
   }
 
-  deliver(_source: Address, _port: number, payload: Uint8Array, receipt: DatagramReceipt): void {
-    const capsule = this.request.codec.toCapsule(payload)
+  deliver(source: Address, port: number, payload: Uint8Array, receipt: DatagramReceipt): void {
+    const capsule = this.request.codec.toCapsule(payload, source, port)
     if (this.queuedBytes + capsule.length > maxQueuedBytes) {
       receipt.settle(payload.length, false)
       return

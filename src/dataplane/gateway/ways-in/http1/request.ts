@@ -419,7 +419,7 @@ export class HttpRequestReader implements ClientParser {
     const { asked } = this
     this.told = toldBy(verdict)
     if (asked?.asks === 'forward') return nothing
-    if (asked?.asks === 'capsules') return toUpgraded(asked)
+    if (asked?.asks === 'capsules' && asked.extension) return toUpgraded(asked.extension)
     return this.told.length === 0 ? established : toText(toHttpAnswer(verdict))
   }
 
@@ -533,7 +533,7 @@ const namesOnly = (fields: HeaderFields, { protocol }: Extension): boolean =>
   valuesOf(fields, 'upgrade').every((value) => value.toLowerCase() === protocol)
 
 /** RFC 9110, 7.8. */
-function toUpgraded({ extension: { protocol, fields } }: { readonly extension: Extension }): Uint8Array {
+function toUpgraded({ protocol, fields }: Extension): Uint8Array {
   const lines = [`Connection: Upgrade`, `Upgrade: ${protocol}`, ...fields.map(([label, value]) => `${label}: ${value}`)]
   return toLatin1(`HTTP/1.1 101 Switching Protocols\r\n${lines.join('\r\n')}\r\n\r\n`)
 }

@@ -241,7 +241,7 @@ export class StreamParser implements ClientParser {
       return { bytes: nothing, isLast }
     }
     const answer = toHttpAnswer(verdict)
-    const added = !isLast && request.asks === 'capsules' ? request.extension.fields : []
+    const added = !isLast && request.asks === 'capsules' ? (request.extension?.fields ?? []) : []
     const { block, body } = toBlockAnswer({ ...answer, fields: [...answer.fields, ...added] })
     this.blockBytes = block.length
     const isHead = request.asks === 'forward' && request.method === 'HEAD'

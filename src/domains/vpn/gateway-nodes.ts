@@ -1,0 +1,62 @@
+import type { NodeDevice } from '../../node-protocol/state.ts'
+import { ownerName } from '../customers/rules.ts'
+import type { NodeSide, StateRow } from '../fleet/index.ts'
+import { openAccessKeys, toDigests } from './access-keys.ts'
+import { forgetUsage, takeCounts } from './nodes.ts'
+import { mayForward } from './rules.ts'
+import * as peers from './store-peers.ts'
+import type { VpnDeps } from './subscriptions.ts'
+
+/** The state that gateways read of devices, as credentials of proxies over TLS, and the counts that they report. */
+export function createVpnGateways(deps: VpnDeps): NodeSide {
+  const { db } = deps
+  return {
+    kind: 'gateway',
+    isForVpn: true,
+
+    tables: [
+      {
+        name: 'devices',
+        // Blocks are read after the devices, so that a block in between is applied early and never late.
+        async read(after, limit, thereOnly) {
+          const found = await peers.pageChanged(db, after, limit, thereOnly)
+          const blocked = await deps.customers.blockedAmong(found.map((each) => each.customer))
+          return found.map((each) => toRow(deps, each, blocked.has(each.customer)))
+        },
+      },
+    ],
+
+    mark: (sinceAt) => peers.changeMark(db, sinceAt),
+
+    parts: ['peers'],
+
+    /** The bytes of a device at gateways and at VPN nodes count together. */
+    async report(node, { boot, peers: counts }) {
+      if (counts.length > 0) await db.transact((tx) => takeCounts(deps, tx, node, boot, counts))
+      return undefined
+    },
+
+    forgetUsage: (node, sinceAt, dryRun) => forgetUsage(deps, node, sinceAt, dryRun),
+
+    // The side of VPN nodes marks the same rows.
+    touch: () => {},
+  }
+}
+
+/** SHA-256 of nothing that a client can present: a device without keys yet. */
+const noDigest = '0'.repeat(64)
+
+function toRow(deps: VpnDeps, of: peers.NodePeerRow, isBlocked: boolean): StateRow<NodeDevice> {
+  const { id, changedAt } = of
+  const keys = openAccessKeys(deps, of)
+  const isUp = keys !== undefined && !isBlocked && mayForward(of, deps.clock())
+  const shape = {
+    id,
+    ...(keys ? toDigests(deps, keys) : { vless: noDigest, trojan: noDigest, password: noDigest }),
+    state: of.removedAt !== null ? ('gone' as const) : isUp ? ('up' as const) : ('down' as const),
+    expires_at: of.expiresAt,
+    speed_mbit: of.speedMegabits,
+    owner: ownerName(of.customer, deps.sha256),
+  }
+  return { id, changedAt, shape }
+}
