@@ -9,8 +9,8 @@ const user = 'bench'
 const password = 'bench-password'
 
 /** Our processor time against the limit's. */
-export const plainLimitTargets: CostTargets = { 'new tunnels': { max: 1.5 }, bulk: { max: 1.5 } }
-export const tlsLimitTargets: CostTargets = { 'new tunnels': { max: 1.35 }, bulk: { max: 1.2 } }
+const plainLimitTargets: CostTargets = { 'new tunnels': { max: 1.5 }, bulk: { max: 1.5 } }
+const tlsLimitTargets: CostTargets = { 'new tunnels': { max: 1.35 }, bulk: { max: 1.2 } }
 
 /**
  * Compiles bench/limit.c and starts it: a minimal relay in C, as a reference for the processor time. With a

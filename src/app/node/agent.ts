@@ -36,8 +36,7 @@ export async function openAgent(config: Config, kind: NodeKind, log: Log, end: A
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   const identity = await joinShop(config, kind, folder, log, end)
   if (!identity) return undefined
-  const [runtime, vanished] = [nodeRuntimeOf(log), new VanishedItems()]
-  const beside = await besideUs(folder)
+  const [runtime, vanished, beside] = [nodeRuntimeOf(log), new VanishedItems(), await besideUs(folder)]
   const boot = makeBoot({ folder, clock: Date.now, randomBytes })
   const onRefused = (): void => {
     log.error('revoked', { explanation: joinAgain })

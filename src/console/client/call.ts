@@ -35,7 +35,7 @@ export class CallRefused extends Error {
     readonly reason: string = '',
     readonly params: Readonly<Record<string, unknown>> = {},
     /** When a repeat may be accepted, by Retry-After. */
-    readonly retryAfterMs: number | undefined = undefined,
+    readonly retryAfterMs?: number,
   ) {
     super(message)
   }

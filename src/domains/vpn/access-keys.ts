@@ -11,7 +11,7 @@ export type AccessKeys = { readonly uuid: string; readonly password: string }
 export type AccessDigests = { readonly vless: string; readonly trojan: string; readonly password: string }
 
 /** The user name of a device at an HTTP proxy. */
-export const loginOf = (id: PeerId): string => id
+const loginOf = (id: PeerId): string => id
 
 const keysContext = (id: PeerId): string => `vpn device ${id} access keys`
 const pattern = /^([0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}) ([0-9a-z]{20,64})$/
@@ -32,9 +32,9 @@ function makeRandomUuid({ random }: VpnDeps): string {
 }
 
 /** The keys of a device; undefined for one that has none yet. A damaged text throws. */
-export function openAccessKeys(deps: VpnDeps, { id, accessKeys }: Pick<Peer, 'id' | 'accessKeys'>) {
-  if (accessKeys === null) return undefined
-  const [, uuid, password] = pattern.exec(deps.vault.open(accessKeys, keysContext(id))) ?? []
+export function openAccessKeys(deps: VpnDeps, { id, accessKeys: sealed }: Pick<Peer, 'id' | 'accessKeys'>) {
+  if (sealed === null) return undefined
+  const [, uuid, password] = pattern.exec(deps.vault.open(sealed, keysContext(id))) ?? []
   if (uuid === undefined || password === undefined) throw new Error('the access keys of a device are not as written')
   return { uuid, password } satisfies AccessKeys
 }

@@ -302,8 +302,8 @@ export const pageChanged = (
 ): Promise<NodePeerRow[]> =>
   changed.all(
     reader,
-    `SELECT p.id, s.customer_id, p.public_key, p.access_keys, p.ipv4, p.ipv6, p.removed_at, p.changed_at, s.expires_at, s.disabled_at,
-       s.deleted_at, s.speed_mbit, s.traffic_limit, s.received, s.sent
+    `SELECT p.id, s.customer_id, p.public_key, p.access_keys, p.ipv4, p.ipv6, p.removed_at, p.changed_at,
+       s.expires_at, s.disabled_at, s.deleted_at, s.speed_mbit, s.traffic_limit, s.received, s.sent
      FROM vpn_peers p JOIN vpn_subscriptions s ON s.uuid = p.subscription_uuid
      WHERE (p.changed_at, p.id) > ($1, $2) ${heldOnly ? 'AND p.removed_at IS NULL' : ''}
      ORDER BY p.changed_at, p.id LIMIT $3`,

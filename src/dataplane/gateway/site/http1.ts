@@ -80,7 +80,7 @@ function readDraft(line: RequestLine, { fields }: HeadReader, source: string): D
 
 const toLabel = (name: string): string => name.replaceAll(/(?:^|-)[a-z]/g, (start) => start.toUpperCase())
 
-/** Protocols without HTTP are told by fewer first bytes. */
+/** The key of a protocol without HTTP is within fewer first bytes. */
 const maxFirstBytes = 64
 
 /** An HTTP/1 connection of a visitor, until a request has a customer's credentials. */
@@ -164,8 +164,8 @@ export class SiteVisitor implements TlsOwner {
   }
 
   /**
-   * Gives a connection that begins with the key of a VPN device to the engine. The site reads the bytes of all others as
-   * they come, so that its answers depend on no key.
+   * Gives a connection that begins with the key of a VPN device to the engine. The site reads the bytes of all others
+   * as they come, so that its answers depend on no key.
    */
   private handOverKeyed(bytes: Uint8Array): boolean {
     const before = this.received

@@ -81,9 +81,15 @@ export class KeyReader implements ClientParser {
     return this.early.take()
   }
 
-  private toRequest({ key, used: _, ...asked }: KeyedHead): ProxyRequest {
+  private toRequest(head: KeyedHead): ProxyRequest {
     const { name } = this.protocol
-    return { wayIn: name, source: this.client.source, claim: { kind: 'key', protocol: name, key }, ...asked }
+    const by = {
+      wayIn: name,
+      source: this.client.source,
+      claim: { kind: 'key', protocol: name, key: head.key },
+    } as const
+    if (head.asks === 'tunnel') return { ...by, asks: head.asks, target: head.target }
+    return { ...by, asks: head.asks, target: head.target, codec: head.codec }
   }
 }
 

@@ -37,7 +37,7 @@ export type Asker = { readonly wayIn: WayInName; readonly source: string; readon
 
 /** Datagrams inside the client's connection, of one destination or of many. */
 export type CapsuleCodec = {
-  /** Passes on each payload, of many destinations with its own. False if the client violates the format: feed no more. */
+  /** Passes on each payload, of many destinations with its own. False if the client violates the format: end then. */
   feed(bytes: Uint8Array, onPayload: (payload: Uint8Array, target?: ConnectTarget) => void): boolean
   toCapsule(payload: Uint8Array, source: Address, port: number): Uint8Array
 }

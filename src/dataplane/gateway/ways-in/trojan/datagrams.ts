@@ -45,7 +45,7 @@ function readHead(bytes: Uint8Array): Head | 'malformed' | undefined {
   return length > maxPayload ? 'malformed' : { target: read.target, from, end: from + length }
 }
 
-/** A datagram to the client, with its source. A payload beyond 8192 bytes goes whole: clients read 16 bits of length. */
+/** A datagram to the client, with its source. A payload beyond 8192 bytes goes whole: the length has 16 bits. */
 export function toDatagram(payload: Uint8Array, { version, bytes }: Address, port: number): Uint8Array {
   const head = Uint8Array.of(version === 4 ? 1 : 4, ...bytes, port >> 8, port & 255)
   const length = Uint8Array.of(payload.length >> 8, payload.length & 255, 13, 10)

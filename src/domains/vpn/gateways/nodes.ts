@@ -1,11 +1,11 @@
-import type { NodeDevice } from '../../node-protocol/state.ts'
-import { ownerName } from '../customers/rules.ts'
-import type { NodeSide, StateRow } from '../fleet/index.ts'
-import { openAccessKeys, toDigests } from './access-keys.ts'
-import { forgetUsage, takeCounts } from './nodes.ts'
-import { mayForward } from './rules.ts'
-import * as peers from './store-peers.ts'
-import type { VpnDeps } from './subscriptions.ts'
+import type { NodeDevice } from '../../../node-protocol/state.ts'
+import { ownerName } from '../../customers/rules.ts'
+import type { NodeSide, StateRow } from '../../fleet/index.ts'
+import { openAccessKeys, toDigests } from '../access-keys.ts'
+import { forgetUsage, takeCounts } from '../nodes.ts'
+import { mayForward } from '../rules.ts'
+import * as peers from '../store-peers.ts'
+import type { VpnDeps } from '../subscriptions.ts'
 
 /** The state that gateways read of devices, as credentials of proxies over TLS, and the counts that they report. */
 export function createVpnGateways(deps: VpnDeps): NodeSide {
