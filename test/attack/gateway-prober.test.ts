@@ -70,7 +70,7 @@ describe.each([
       TURNPIKE_GATEWAY_VPN: 'on',
     }
     shop = await openShopWithGateway('sqlite', {
-      shop: { TURNPIKE_PORT: String(shopPort) },
+      shop: { TURNPIKE_PORT: String(shopPort), TURNPIKE_GATEWAY_VPN: 'on' },
       gateway: { ...gateway, ...(setting === 'shop' && { TURNPIKE_SHOP_URL: `unix:${socket}` }) },
     })
     ;[proxy] = (await shop.buyProxies()) as [BoughtProxy]

@@ -6,13 +6,19 @@ import { run } from './clients.ts'
 /** Self-signed certificates for this machine, made by openssl, each with its own name. */
 export type Made = { readonly cert: string; readonly key: string }
 
-export async function makeCertificate(name: string, ...addresses: readonly string[]): Promise<Made> {
+export function makeCertificate(name: string, ...addresses: readonly string[]): Promise<Made> {
+  const others = ['127.0.0.1', ...addresses].map((address) => `IP:${address}`)
+  return makeWith(name, '-addext', `subjectAltName=DNS:localhost,DNS:shop.test,${others.join(',')}`)
+}
+
+/** As a page of the manual makes it: with a common name and no other. */
+export const makeBareCertificate = (name: string): Promise<Made> => makeWith(name)
+
+async function makeWith(name: string, ...extensions: readonly string[]): Promise<Made> {
   const folder = mkdtempSync(join(tmpdir(), 'turnpike-certificate-'))
   const [cert, key] = [join(folder, 'a.crt'), join(folder, 'a.key')]
   const command = 'openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 30'.split(' ')
-  const others = ['127.0.0.1', ...addresses].map((address) => `IP:${address}`)
-  const names = ['-subj', `/CN=${name}`, '-addext', `subjectAltName=DNS:localhost,DNS:shop.test,${others.join(',')}`]
-  const ran = await run(...command, ...names, '-keyout', key, '-out', cert)
+  const ran = await run(...command, '-subj', `/CN=${name}`, ...extensions, '-keyout', key, '-out', cert)
   if (ran.exit !== 0) throw new Error(ran.err)
   const made = { cert: readFileSync(cert, 'utf8'), key: readFileSync(key, 'utf8') }
   rmSync(folder, { recursive: true })

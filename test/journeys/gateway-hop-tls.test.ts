@@ -5,7 +5,7 @@ import type { After } from '../../src/core/time.ts'
 import { after } from '../../src/dataplane/gateway/engines/portable/dialler.ts'
 import type { NodeGateway } from '../../src/node-protocol/state.ts'
 import { type ByteOrigin, openByteOrigin } from '../harness/byte-origin.ts'
-import { type Made, makeCertificate } from '../harness/certificates.ts'
+import { type Made, makeBareCertificate, makeCertificate } from '../harness/certificates.ts'
 import { someExit } from '../harness/desired.ts'
 import { Detour } from '../harness/detour.ts'
 import { passwordOf, proxyOf, until } from '../harness/engine.ts'
@@ -260,6 +260,20 @@ describe('hops over TLS', () => {
     expect(bytes).toBe(0)
     impostor.stop(true)
     await wrong.stop()
+  })
+
+  test('a certificate without subjectAltName is accepted by its key', async () => {
+    const bare = nameGateway('exit', await makeBareCertificate('fra-1'))
+    const trusted = [names.entry.gateway, bare.gateway]
+    const bareExit = openHopGateway(bare, { exits: [exit], gateways: trusted })
+    const mine = { ...names.entry, gateway: { ...names.entry.gateway, port: freePort() } }
+    const seen: string[] = []
+    const onExit = ({ isUp, reason }: { isUp: boolean; reason: string }) => void seen.push(isUp ? 'up' : reason)
+    const opened = openHopGateway(mine, { exits: [exit], gateways: trusted, onExit })
+    await until(() => seen.length > 0)
+    expect(seen).toEqual(['up'])
+    await opened.stop()
+    await bareExit.stop()
   })
 
   test('a certificate of an authority is accepted for its name whatever its key is', async () => {

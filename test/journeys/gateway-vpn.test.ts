@@ -45,6 +45,7 @@ afterAll(() => {
 
 const openShop = (tlsPort: number, vpn: 'on' | 'off') =>
   openShopWithGateway('sqlite', {
+    shop: { TURNPIKE_GATEWAY_VPN: 'on' },
     gateway: { ...files.env, TURNPIKE_GATEWAY_TLS_PORT: String(tlsPort), TURNPIKE_GATEWAY_VPN: vpn },
   })
 

@@ -55,7 +55,14 @@ describe.each([...enginesOf('postgres')])('proxy, stock and refund commands on %
     expect((await run('proxy', 'end', 'x')).exit).not.toBe(0)
     expect((await run('refund', bought.receipt.order, '--whole')).exit).not.toBe(0)
     const events = (await run('event', 'list', customer)).json.items.map((each: { type: string }) => each.type)
-    expect(events).toEqual(['proxy.interrupted', 'proxy.interrupted', 'proxy.ended', 'order.refunded', 'proxy.ended'])
+    expect(events).toEqual([
+      'order.created',
+      'proxy.interrupted',
+      'proxy.interrupted',
+      'proxy.ended',
+      'order.refunded',
+      'proxy.ended',
+    ])
     expect((await run('verify')).json).toMatchObject({ ok: true })
   })
 })

@@ -142,13 +142,13 @@ describe('details of refusals', () => {
     }
   })
 
-  test('every query parameter that is a number refuses 0', async () => {
+  test('every query parameter that is a number above 0 refuses 0', async () => {
     const rest = { country_code: 'DE', period: '30', count: '1', ipv: '4', ids: '1', pool_type: 'residential', gb: '1' }
     for (const { method, path, operation } of operations) {
       if (method !== 'GET' || operation.security) continue
       const parameters = (operation.parameters ?? []).filter((each) => each.in === 'query')
       for (const { name } of parameters.filter(
-        (each) => /integer|number/.test(each.schema.type ?? '') || each.name === 'ids',
+        (each) => (/integer|number/.test(each.schema.type ?? '') && each.schema.minimum !== 0) || each.name === 'ids',
       )) {
         const needed = parameters.filter((each) => each.required).map((each) => each.name as keyof typeof rest)
         const query = new URLSearchParams(Object.fromEntries(needed.map((each) => [each, rest[each]])))

@@ -84,6 +84,8 @@ export type ShopConfig = {
   readonly vault: Vault
   readonly gateway: { readonly host: string; readonly address?: string | undefined; readonly port: number }
   readonly vpn?: VpnSettings
+  /** Whether gateways may ask for VPN devices and report their bytes; off by default. */
+  readonly gatewayVpn?: boolean
   readonly premium?: PremiumTerms
   /** How many open tokens a customer may have. */
   readonly maxTokens?: number
@@ -107,6 +109,7 @@ export const shopConfigOf = (config: Config, vault: Vault): ShopConfig => ({
     ports: config.premiumPorts,
   },
   vpn: vpnSettingsOf(config),
+  gatewayVpn: config.gatewayVpn,
   maxTokens: config.customerTokens,
   publicHosts: {
     gateway: config.gatewayHost,
@@ -204,7 +207,7 @@ export function createServices(plainDb: Database, given: Runtime, config: ShopCo
     dedicated.nodes,
     premium.nodes,
     vpn.nodes,
-    vpn.gateways,
+    ...(config.gatewayVpn === true ? [vpn.gateways] : []),
     stock.nodes,
     gateways,
   ]

@@ -71,6 +71,15 @@ function isGateway(tls: HopGateway['tls'], certificate: X509Certificate | undefi
 }
 
 /**
+ * Whether a handshake ended, and only the certificate's authority or name is not trusted. Bun then calls it failed. A
+ * handshake that failed itself has the code of a protocol error or of a lost connection.
+ */
+function isOnlyUntrusted(error: Error | null): boolean {
+  const code = error && 'code' in error ? String(error.code) : 'EPROTO'
+  return code !== 'EPROTO' && !code.startsWith('ECONN')
+}
+
+/**
  * One hop as the engine sees it: an HTTP/1.1 connection to the other gateway's proxy port. The engine writes the head
  * of a CONNECT; it becomes a stream of an HTTP/2 connection.
  */
@@ -378,7 +387,8 @@ class HopConnection {
   private shake(socket: Socket<unknown> & WithCertificate, isDone: boolean, error: Error | null): void {
     if (this.isOver) return
     const certificate = socket.getPeerX509Certificate?.()
-    if (!isDone || !isGateway(this.peer.gateway.tls, certificate, error === null)) return this.fail('hop_certificate')
+    const isOver = isDone || isOnlyUntrusted(error)
+    if (!isOver || !isGateway(this.peer.gateway.tls, certificate, error === null)) return this.fail('hop_certificate')
     const tls = new BunTls(socket, '')
     if (tls.protocol !== 'h2') return this.fail('hop_protocol')
     tls.setNoDelay(true)
