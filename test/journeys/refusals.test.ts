@@ -9,7 +9,13 @@ type Problem = {
   allowed?: unknown[]
   see?: string
 }
-type Schema = { type?: string; properties?: Record<string, Schema>; required?: string[]; anyOf?: Schema[] }
+type Schema = {
+  type?: string
+  minimum?: number
+  properties?: Record<string, Schema>
+  required?: string[]
+  anyOf?: Schema[]
+}
 type Operation = {
   security?: object[]
   parameters?: { name: string; in: string; required?: boolean; schema: Schema }[]
