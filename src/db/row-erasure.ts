@@ -4,7 +4,7 @@ import { amendmentsOf, type Covered, erasedContent } from './row-history.ts'
 import { chunked, list } from './rows.ts'
 import type { Database, Reader, Tx } from './transaction.ts'
 
-/** Limits of one transaction: unstamped versions or keys of a kind, and checkpoints. */
+/** Limits of one transaction: rows or keys of a kind, and checkpoints. */
 const atOnce = 500
 const checkpointsAtOnce = 4
 
@@ -59,21 +59,31 @@ async function amend(deps: ErasureDeps, tx: Tx, of: Where, change: () => Promise
   return versions
 }
 
-/** Blanks versions that no checkpoint covers yet, a bounded number of each kind. */
-const eraseUnstamped = (deps: ErasureDeps, traces: readonly PlainTrace[], customer: string): Promise<number[]> =>
+/**
+ * Blanks versions that no checkpoint covers yet, of a bounded number of rows of each table. Few of a row's versions are
+ * of that kind. The rows are read first: as one statement PostgreSQL 15 read them again for each version, which took
+ * 20 s for 300 rows. Returns the rows found and the versions blanked.
+ */
+const eraseUnstamped = (deps: ErasureDeps, traces: readonly PlainTrace[], customer: string) =>
   deps.db.transact(async (tx) => {
-    const counts: number[] = []
+    const rows: number[] = []
+    let versions = 0
     for (const { table, keys } of traces) {
-      const erased = await tx.run(
-        `UPDATE row_history SET content = '${erasedContent}'
-         WHERE checkpoint IS NULL AND (of_table, row_key, version) IN
-           (SELECT of_table, row_key, version FROM row_history
-            WHERE of_table = $2 AND ${keys} AND checkpoint IS NULL AND ${blankable} LIMIT ${atOnce})`,
+      const found = await tx.all<Pick<Key, 'row_key'>>(
+        `SELECT DISTINCT row_key FROM row_history
+         WHERE of_table = $2 AND ${keys} AND checkpoint IS NULL AND ${blankable} LIMIT ${atOnce}`,
         [customer, table],
       )
-      counts.push(erased)
+      for (const chunk of chunked(found)) {
+        versions += await tx.run(
+          `UPDATE row_history SET content = '${erasedContent}'
+           WHERE of_table = $1 AND row_key IN (${list(chunk.length, 1)}) AND checkpoint IS NULL AND ${blankable}`,
+          [table, ...chunk.map((each) => each.row_key)],
+        )
+      }
+      rows.push(found.length)
     }
-    return counts
+    return { rows, versions }
   })
 
 /** The checkpoints that cover versions of the customer which can be blanked. */
@@ -180,9 +190,10 @@ async function erase(
   const plain = traces.filter((each) => 'keys' in each)
   const personal = traces.filter((each) => 'beginnings' in each)
   let erased = 0
-  for (let counts = [atOnce]; counts.includes(atOnce); ) {
-    counts = await eraseUnstamped(deps, plain, customer)
-    erased += counts.reduce((sum, count) => sum + count, 0)
+  for (let isLeft = true; isLeft; ) {
+    const { rows, versions } = await eraseUnstamped(deps, plain, customer)
+    erased += versions
+    isLeft = rows.includes(atOnce)
   }
   for (const checkpoint of await findCovering(deps, plain, customer)) {
     erased += await eraseUnder(deps, plain, { checkpoint, customer, nowMs })
