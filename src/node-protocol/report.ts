@@ -108,8 +108,18 @@ export const reportBodySchema = z.object({
   interface_mbit: figure.min(1).optional(),
   /** Customer ports that fit; unlimited if omitted. */
   max_ports: figure.optional(),
-  /** Where it accepts proxies over TLS: a name in its certificate, the port, and the name that gets a 407, if any. */
-  tls: z.object({ host: hostName, port: z.int().min(1).max(65_535), browser_host: hostName.optional() }).optional(),
+  /**
+   * Where it accepts proxies over TLS: a name in its certificate, the port, and the name that gets a 407, if any.
+   * `vpn`: it serves VPN devices there.
+   */
+  tls: z
+    .object({
+      host: hostName,
+      port: z.int().min(1).max(65_535),
+      browser_host: hostName.optional(),
+      vpn: z.boolean().optional(),
+    })
+    .optional(),
   /** Exit states, repeated every 10 s. The shop drops states older than 30 s. */
   exit_reports: listOf({ id: exitId, up: z.boolean(), since: figure, reason: z.string().max(200) }).optional(),
   /** The mark of the last state page that it has applied. */

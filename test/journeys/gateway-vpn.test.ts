@@ -143,6 +143,47 @@ describe('a gateway that serves VPN devices', () => {
     expect(Buffer.concat(received).toString('latin1')).not.toContain('hello')
   })
 
+  test('the secret link has the device’s keys for the gateway in 4 formats', async () => {
+    const { data } = await shop.get('/vpn/info')
+    const link: string = data.subscription_url
+    await untilTrue(async () => (await (await fetch(link)).text()) !== '')
+    const answer = await fetch(link, { headers: { 'User-Agent': 'Happ/3.1' } })
+    const links = Buffer.from(await answer.text(), 'base64')
+      .toString()
+      .split('\n')
+    const query = `security=tls&type=tcp&sni=localhost&alpn=http%2F1.1&fp=firefox#test%20gateway-${shop.port}%20`
+    expect(links).toEqual([
+      `vless://${device.uuid}@localhost:${tlsPort}?encryption=none&${query}VLESS`,
+      `trojan://${device.password}@localhost:${tlsPort}?${query}Trojan`,
+    ])
+    expect(Object.fromEntries(answer.headers)).toMatchObject({
+      'profile-title': `base64:${Buffer.from('VPN: device 1').toString('base64')}`,
+      'profile-update-interval': '12',
+      'subscription-userinfo': expect.stringMatching(
+        `^upload=\\d+; download=\\d+; total=0; expire=${Math.floor(Date.parse(data.expires_at) / 1000)}$`,
+      ),
+      'cache-control': 'no-store',
+    })
+    const read = async (format: string) => (await fetch(`${link}?format=${format}`)).text()
+    const singbox = JSON.parse(await read('singbox'))
+    expect(singbox.outbounds.map((each: { type: string }) => each.type)).toEqual([
+      ...['selector', 'urltest', 'vless', 'trojan', 'http', 'direct'],
+    ])
+    expect(singbox.outbounds[2]).toMatchObject({ uuid: device.uuid, server_port: tlsPort, packet_encoding: '' })
+    const xray = JSON.parse(await read('xray'))
+    expect(xray.map((each: { outbounds: { protocol: string }[] }) => each.outbounds[0]?.protocol)).toEqual([
+      'vless',
+      'trojan',
+    ])
+    expect(Bun.YAML.parse(await read('mihomo'))).toMatchObject({
+      proxies: [{ type: 'trojan', password: device.password }, { type: 'vless', uuid: device.uuid }, { type: 'http' }],
+    })
+    const byAgent = await fetch(link, { headers: { 'User-Agent': 'clash-verge/v2' } })
+    expect(byAgent.headers.get('content-type')).toStartWith('text/yaml')
+    const renewed = (await shop.post('/vpn/link/reset', {})).data.subscription_url
+    expect([(await fetch(link)).status, (await fetch(renewed)).status]).toEqual([404, 200])
+  })
+
   test('removing a device cuts its open tunnels within 2 s in every protocol, and no other device’s', async () => {
     const removed = await addDevice(trojanHead)
     const clients = await Promise.all([

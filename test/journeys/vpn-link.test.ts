@@ -65,21 +65,17 @@ describe.each([...enginesOf('postgres')])('the secret link of a VPN subscription
     expect((await service.get('/vpn/info', { token })).data.subscription_url).toBe(renewed)
     await service.post('/vpn/delete', {}, { token: other.token })
     const answers = await Promise.all(
-      [
-        old,
-        other.subscription_url,
-        `${base}/${'A'.repeat(32)}`,
-        `${base}/x`,
-        `${renewed}?format=exe`,
-        `${renewed}?device=x`,
-      ].map(async (each) => {
-        const answer = await fetch(each)
-        return [answer.status, await answer.text(), answer.headers.get('cache-control')]
-      }),
+      [old, other.subscription_url, `${base}/${'A'.repeat(32)}`, `${base}/x`, `${renewed}?device=x`].map(
+        async (each) => {
+          const answer = await fetch(each)
+          return [answer.status, await answer.text(), answer.headers.get('cache-control')]
+        },
+      ),
     )
     for (const answer of answers) expect(answer).toEqual(answers[0]!)
     expect(answers[0]?.[0]).toBe(404)
     expect((await fetch(`${renewed}?device=${other.device}`)).status).toBe(404)
+    expect((await fetch(`${renewed}?format=exe`)).status).toBe(400)
     expect((await fetch(renewed, { method: 'POST' })).status).toBe(405)
   })
 

@@ -401,6 +401,7 @@ const toHealth = (body: ReportBody, health: NonNullable<ReportBody['health']>): 
   hopBytes: health.hop_bytes ?? 0,
   isStopping: health.stopping ?? false,
   maxPorts: body.max_ports ?? null,
+  ...(body.tls?.vpn === true && { isForVpn: true }),
   interfaceMegabits: body.interface_mbit === undefined ? null : Math.min(body.interface_mbit, maxInterfaceMegabits),
   cpuMs: body.cpu_ms,
   errors: body.errors,

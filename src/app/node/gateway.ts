@@ -458,7 +458,13 @@ function tlsFieldsOf(config: Config, certificate: Certificate | undefined, port:
   const challenged = challengeHost !== undefined && coversName(certificate, challengeHost) ? challengeHost : undefined
   const browserHost = gatewaySite.kind === 'off' ? host : challenged
   const hop = { port, name: host ?? null, key: pinOf(new X509Certificate(certificate.cert)) }
-  return { tls: host === undefined ? undefined : { host, port, browser_host: browserHost }, hop_tls: hop }
+  return {
+    tls:
+      host === undefined
+        ? undefined
+        : { host, port, browser_host: browserHost, ...(config.gatewayVpn && { vpn: true }) },
+    hop_tls: hop,
+  }
 }
 
 const createHttp2Clients = (engine: Engine, sockets: Sockets): Http2Clients =>

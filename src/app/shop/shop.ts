@@ -327,7 +327,7 @@ function openApi(
     ],
     console: openConsole(builtConsole, runtime.random),
     plain: [
-      vpnLinkRoute({ ...services, drawing, linksPerMinute: config.linksPerMinute }),
+      vpnLinkRoute({ ...services, drawing, linksPerMinute: config.linksPerMinute, contact: config.contact?.url }),
       payPageRoute({ ...services, contact: config.contact }),
       notifyRoute(services),
     ],

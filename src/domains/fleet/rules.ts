@@ -114,6 +114,8 @@ export type Health = {
   readonly isStopping: boolean
   /** Where it accepts proxies over TLS; null if it does not. */
   readonly tls: TlsEndpoint | null
+  /** It serves VPN devices there. */
+  readonly isForVpn?: boolean | undefined
 }
 
 /** A report of a node about itself; `unchanged` keeps the TLS endpoint of an earlier report. */

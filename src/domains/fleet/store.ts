@@ -88,7 +88,7 @@ const hopTlsColumns = columnsOf<HopTls>({
 })
 
 const healthColumns = columnsOf<
-  Omit<Health, 'isStopping' | 'hopBytes' | 'interfaceMegabits' | 'tls' | 'cpuMs' | 'errors'>
+  Omit<Health, 'isStopping' | 'hopBytes' | 'interfaceMegabits' | 'tls' | 'isForVpn' | 'cpuMs' | 'errors'>
 >({
   boot: textColumn('boot'),
   tunnels: int('tunnels'),
@@ -105,6 +105,7 @@ const toHealth = (row: Row): Health => ({
   interfaceMegabits: interfaceSpeed.read(row['interface_mbit']),
   isStopping: row['stopping_boot'] === row['boot'],
   tls: has(row, 'tls_host', 'tls_port') ? tlsColumns.read(row) : null,
+  ...(has(row, 'tls_vpn') && { isForVpn: true }),
 })
 
 const has = (row: Row, ...columns: readonly string[]): boolean => columns.every((name) => row[name] !== null)
@@ -288,6 +289,7 @@ export async function writeJoin(tx: Tx, node: NodeId, digest: Uint8Array, nowMs:
     `UPDATE nodes SET secret_digest = $2, joined_at = $3, key_used_at = $3, changed_at = $3,
        boot = NULL, stopping_boot = NULL, tunnels = NULL, lag_ms = NULL, total_bytes = NULL, hop_bytes = NULL,
        max_ports = NULL, interface_mbit = NULL, tls_host = NULL, tls_port = NULL, tls_browser_host = NULL,
+       tls_vpn = NULL,
        hop_key = NULL,
        hop_tls_port = NULL, hop_tls_name = NULL, hop_tls_key = NULL, hops = NULL
      WHERE id = $1`,
@@ -398,13 +400,13 @@ export const markSeen = (tx: Tx, node: NodeId, nowMs: number, version: string, j
  */
 export function writeHealth(tx: Tx, node: NodeId, health: HealthReport): void {
   const { boot, tunnels, lagMs, totalBytes, hopBytes, isStopping, maxPorts, interfaceMegabits, tls } = health
-  const tlsChange = tls === 'unchanged' ? '' : ', tls_host = $10, tls_port = $11, tls_browser_host = $12'
+  const tlsChange = tls === 'unchanged' ? '' : ', tls_host = $11, tls_port = $12, tls_browser_host = $13'
   tx.send(keepFigures('boot < $2'), [node, boot])
   tx.send(
     `UPDATE nodes SET boot = $2, tunnels = $3, lag_ms = $4,
        total_bytes = CASE WHEN boot = $2 AND total_bytes > $5 THEN total_bytes ELSE $5 END,
        hop_bytes = CASE WHEN boot = $2 AND hop_bytes > $6 THEN hop_bytes ELSE $6 END,
-       stopping_boot = COALESCE($7, stopping_boot), max_ports = $8, interface_mbit = $9 ${tlsChange}
+       stopping_boot = COALESCE($7, stopping_boot), max_ports = $8, interface_mbit = $9, tls_vpn = $10 ${tlsChange}
      WHERE id = $1 AND (boot IS NULL OR boot <= $2)`,
     [
       node,
@@ -416,6 +418,7 @@ export function writeHealth(tx: Tx, node: NodeId, health: HealthReport): void {
       isStopping ? boot : null,
       maxPorts,
       interfaceMegabits ?? null,
+      health.isForVpn ? 1 : null,
       ...(tls === 'unchanged' ? [] : [tls?.host ?? null, tls?.port ?? null, tls?.browserHost ?? null]),
     ],
   )

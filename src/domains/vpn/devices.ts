@@ -4,8 +4,8 @@ import { Refusal, refuseField } from '../../core/refusal.ts'
 import { runningSince } from '../../core/stall-monitor.ts'
 import { makeKeyPair, readPublicKey } from '../../core/wireguard.ts'
 import type { Tx } from '../../db/transaction.ts'
-import { locationsOf, type Node } from '../fleet/rules.ts'
-import { makeAccessKeys } from './access-keys.ts'
+import { isServing, locationsOf, type Node } from '../fleet/rules.ts'
+import { makeAccessKeys, openAccessKeys } from './access-keys.ts'
 import { keyInUse, noLiveNode, noSuchDevice } from './errors.ts'
 import {
   addressRestMs,
@@ -199,10 +199,30 @@ export async function openLink(
   const subscription = await findByLink(deps, secret)
   if (!subscription) return undefined
   const devices = await peers.listHeld(deps.db, [subscription.uuid])
-  const nodes = await nodesOf(deps)
+  const [nodes, gateways] = await Promise.all([nodesOf(deps), listGateways(deps)])
   const device = deviceIn(devices, which.device)
+  // With gateways a device connects without a VPN node.
+  const hasNode = gateways.length === 0 || nodes.some((node) => node.state === 'open' && node.publicKey !== null)
   return {
     view: view(deps, subscription, devices, nodes),
-    configuration: device && configure(deps, device, nodes, which.location),
+    device,
+    configuration: device && hasNode ? configure(deps, device, nodes, which.location) : undefined,
+    keys: device && openAccessKeys(deps, device),
+    gateways,
   }
+}
+
+/** A gateway that serves VPN devices over TLS now. */
+export type VpnGateway = { readonly name: string; readonly host: string; readonly port: number }
+
+/** The gateways for share links, by location and name; those that are down or draining are left out. */
+async function listGateways(deps: VpnDeps): Promise<VpnGateway[]> {
+  const serving = (await deps.fleet.nodes('gateway')).filter((node) => isServing(node, runningSince(deps)))
+  return serving
+    .toSorted((a, b) => (`${a.location} ${a.name}` < `${b.location} ${b.name}` ? -1 : 1))
+    .flatMap(({ name, location, health }) =>
+      health?.tls && health.isForVpn === true
+        ? [{ name: `${location} ${name}`, host: health.tls.host, port: health.tls.port }]
+        : [],
+    )
 }

@@ -11,8 +11,9 @@ import { deleteSubscription, endingOf, quoteRefund } from './refund.ts'
 import { renew, renewDue, setAutoRenew, sweep } from './renew.ts'
 import { info, isServed, listLocations, resetLink, setName, type VpnDeps } from './subscriptions.ts'
 
+export type { AccessKeys } from './access-keys.ts'
 export type { BoughtVpn } from './buy.ts'
-export type { Configuration } from './devices.ts'
+export type { Configuration, VpnGateway } from './devices.ts'
 export type { Drawing } from './ports.ts'
 export type { VpnSettings } from './subscriptions.ts'
 

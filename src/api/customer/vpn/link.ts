@@ -6,15 +6,31 @@ import type { View } from '../../../domains/vpn/rules.ts'
 import { createHtmlPages, escapeHtml } from '../../html-page.ts'
 import type { PlainRoute } from '../../http.ts'
 import { type AnswerLanguage, languageOf } from '../../language.ts'
+import { type AppFormat, appFormats, formatOfApp, writeLink } from './link-formats.ts'
 import { linkPath } from './shapes.ts'
 
-type Deps = { readonly vpn: Vpn; readonly drawing: Drawing; readonly linksPerMinute: number }
-type Format = 'conf' | 'html' | 'svg' | 'png'
+type Deps = {
+  readonly vpn: Vpn
+  readonly drawing: Drawing
+  readonly linksPerMinute: number
+  /** A link or an e-mail address; apps show a link. */
+  readonly contact: string | undefined
+}
+type Opened = NonNullable<Awaited<ReturnType<Vpn['openLink']>>>
+type Format = 'conf' | 'html' | 'svg' | 'png' | AppFormat
 
 const texts = {
   notValid: {
     en: 'This link is not valid. It may have been replaced by a new one.',
     ru: 'Ссылка недействительна. Возможно, её заменили новой.',
+  },
+  noFormat: {
+    en: 'There is no such format. Formats: base64, singbox, mihomo, xray, wireguard, page, svg, png.',
+    ru: 'Такого формата нет. Форматы: base64, singbox, mihomo, xray, wireguard, page, svg, png.',
+  },
+  noWireGuard: {
+    en: 'No WireGuard node is up. Use the link in an app that reads VLESS or Trojan.',
+    ru: 'Ни один узел WireGuard не работает. Откройте ссылку в приложении с VLESS или Trojan.',
   },
   noDevice: { en: 'This subscription has no such device.', ru: 'У этой подписки нет такого устройства.' },
   location: { en: 'Location', ru: 'Расположение:' },
@@ -55,7 +71,7 @@ a[aria-current] { font-weight: 600; background: color-mix(in srgb, currentColor 
 )
 
 /** Serves a secret link as text or as a page with a QR code. An unknown and an expired link get the same 404. */
-export function vpnLinkRoute({ vpn, drawing, linksPerMinute }: Deps): PlainRoute {
+export function vpnLinkRoute({ vpn, drawing, linksPerMinute, contact }: Deps): PlainRoute {
   return {
     path: `${linkPath}:secret`,
     perMinute: linksPerMinute,
@@ -65,19 +81,63 @@ export function vpnLinkRoute({ vpn, drawing, linksPerMinute }: Deps): PlainRoute
       const named = query.get('device')
       const device = named === null ? undefined : readId('peer', named)
       const opened = named !== null && !device ? undefined : await vpn.openLink(params['secret'] ?? '', { device })
-      const format = formatOf(query.get('format'), request.headers.get('accept') ?? '')
-      if (!opened || !format) return plain(texts.notValid[language], 404)
+      if (!opened) return plain(texts.notValid[language], 404)
+      const format = formatOf(query.get('format'), request.headers, opened.gateways.length > 0)
+      if (!format) return plain(texts.noFormat[language], 400)
+      if (isAppFormat(format)) return renderApp(format, opened, contact, language)
       const { view, configuration } = opened
-      if (!configuration) return plain(texts.noDevice[language], 404)
+      if (!configuration) return plain((opened.device ? texts.noWireGuard : texts.noDevice)[language], 404)
       return render(format, view, configuration, drawing, language)
     },
   }
 }
 
-/** The requested format; else a page for a client that accepts HTML, and text for any other. */
-function formatOf(requested: string | null, accept: string): Format | undefined {
-  if (requested !== null) return (['conf', 'html', 'svg', 'png'] as const).find((each) => each === requested)
-  return /(^|,)\s*text\/html\b/i.test(accept) ? 'html' : 'conf'
+const isAppFormat = (format: Format): format is AppFormat => appFormats.some((each) => each === format)
+
+const formats: readonly Format[] = ['conf', 'html', 'svg', 'png', ...appFormats]
+const aliases: Readonly<Record<string, Format>> = { wireguard: 'conf', page: 'html' }
+
+/**
+ * The requested format; else a page for a client that accepts HTML, and what an app reads by its User-Agent. Any other
+ * client gets share links if a gateway serves VPN devices, else a WireGuard configuration.
+ */
+function formatOf(requested: string | null, headers: Headers, hasGateways: boolean): Format | undefined {
+  if (requested !== null) return aliases[requested] ?? formats.find((each) => each === requested)
+  if (/(^|,)\s*text\/html\b/i.test(headers.get('accept') ?? '')) return 'html'
+  if (!hasGateways) return 'conf'
+  return formatOfApp(headers.get('user-agent') ?? '') ?? 'base64'
+}
+
+/** A text as apps read it in a header. */
+const inBase64 = (text: string): string => `base64:${Buffer.from(text).toString('base64')}`
+
+/** Hours between two refreshes. */
+const updateHours = 12
+
+/** The configuration of an app. Of a subscription that does not run, its state is the announcement. */
+function renderApp(format: AppFormat, opened: Opened, contact: string | undefined, language: AnswerLanguage): Response {
+  const { view, device, keys, gateways } = opened
+  if (!device || !keys) return plain(texts.noDevice[language], 404)
+  const { type, text } = writeLink(format, { device: device.id, keys, gateways })
+  const { received, sent, trafficLimit, expiresAt, name } = view.subscription
+  const userInfo = {
+    upload: sent,
+    download: received,
+    total: trafficLimit ?? 0n,
+    expire: Math.floor(expiresAt / 1000),
+  }
+  const headers = new Headers({
+    ...headersOf(type),
+    Vary: 'Accept, Accept-Language, User-Agent',
+    'Profile-Title': inBase64(name ?? `VPN: ${device.name}`),
+    'Profile-Update-Interval': String(updateHours),
+    'Subscription-Userinfo': Object.entries(userInfo)
+      .map(([key, value]) => `${key}=${value}`)
+      .join('; '),
+  })
+  if (contact?.startsWith('https:')) headers.set('Support-Url', contact)
+  if (view.status !== 'ACTIVE') headers.set('Announce', inBase64(meaningOf(view, language)))
+  return new Response(text, { headers })
 }
 
 function render(
