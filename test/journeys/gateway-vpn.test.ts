@@ -151,16 +151,16 @@ describe('a gateway that serves VPN devices', () => {
     const links = Buffer.from(await answer.text(), 'base64')
       .toString()
       .split('\n')
-    const query = `security=tls&type=tcp&sni=localhost&alpn=http%2F1.1&fp=firefox#test%20gateway-${shop.port}%20`
+    const query = `security=tls&type=tcp&sni=127.0.0.1&alpn=http%2F1.1&fp=firefox#test%20gateway-${shop.port}%20`
     expect(links).toEqual([
-      `vless://${device.uuid}@localhost:${tlsPort}?encryption=none&${query}VLESS`,
-      `trojan://${device.password}@localhost:${tlsPort}?${query}Trojan`,
+      `vless://${device.uuid}@127.0.0.1:${tlsPort}?encryption=none&${query}VLESS`,
+      `trojan://${device.password}@127.0.0.1:${tlsPort}?${query}Trojan`,
     ])
     expect(Object.fromEntries(answer.headers)).toMatchObject({
       'profile-title': `base64:${Buffer.from('VPN: device 1').toString('base64')}`,
       'profile-update-interval': '12',
       'subscription-userinfo': expect.stringMatching(
-        `^upload=\\d+; download=\\d+; total=0; expire=${Math.floor(Date.parse(data.expires_at) / 1000)}$`,
+        new RegExp(`^upload=\\d+; download=\\d+; total=0; expire=${Math.floor(Date.parse(data.expires_at) / 1000)}$`),
       ),
       'cache-control': 'no-store',
     })

@@ -363,7 +363,8 @@ async function takeReport(deps: NodeHttpDeps, node: Node, body: ReportBody, tls:
   for (const side of sides) answered = (await side.report(node.id, body)) ?? answered
   // Only a mark of this life shows that the node has read the state of this life.
   if (body.vanished && verdict === 'known') await noteLost(deps, node, body.vanished)
-  const health = body.health && { ...toHealth(body, body.health), tls }
+  const isForVpn = body.tls?.vpn === true && sides.some((side) => side.isForVpn === true)
+  const health = body.health && { ...toHealth(body, body.health), tls, ...(isForVpn && { isForVpn }) }
   // A draining process accepts no tunnels, so its report alone does not make the node sellable.
   if (body.draining !== true) await deps.fleet.seen(node.id, { version: body.version, health }, node.joinedAt)
   else if (health) await deps.fleet.noteDraining(node.id, health)
@@ -401,7 +402,6 @@ const toHealth = (body: ReportBody, health: NonNullable<ReportBody['health']>): 
   hopBytes: health.hop_bytes ?? 0,
   isStopping: health.stopping ?? false,
   maxPorts: body.max_ports ?? null,
-  ...(body.tls?.vpn === true && { isForVpn: true }),
   interfaceMegabits: body.interface_mbit === undefined ? null : Math.min(body.interface_mbit, maxInterfaceMegabits),
   cpuMs: body.cpu_ms,
   errors: body.errors,

@@ -38,7 +38,7 @@ const hostOf = ({ host }: VpnGateway): string => (host.includes(':') ? `[${host}
 const nameOf = ({ name }: VpnGateway, protocol: string): string => `${name} ${protocol}`
 
 /** `vless://` and `trojan://` links, one for each gateway and protocol. */
-export function toShareLinks({ keys, gateways }: LinkContent): string[] {
+function toShareLinks({ keys, gateways }: LinkContent): string[] {
   return gateways.flatMap((gateway) => {
     const query = (fields: Readonly<Record<string, string>>): string =>
       new URLSearchParams({
