@@ -167,7 +167,12 @@ describe('a gateway that serves VPN devices', () => {
     const read = async (format: string) => (await fetch(`${link}?format=${format}`)).text()
     const singbox = JSON.parse(await read('singbox'))
     expect(singbox.outbounds.map((each: { type: string }) => each.type)).toEqual([
-      ...['selector', 'urltest', 'vless', 'trojan', 'http', 'direct'],
+      'selector',
+      'urltest',
+      'vless',
+      'trojan',
+      'http',
+      'direct',
     ])
     expect(singbox.outbounds[2]).toMatchObject({ uuid: device.uuid, server_port: tlsPort, packet_encoding: '' })
     const xray = JSON.parse(await read('xray'))
