@@ -46,6 +46,21 @@ describe('a PostgreSQL database that goes back in time under a running shop', ()
     },
   }
 
+  test('a lost payment, which no node read, is noticed as a database that went back', async () => {
+    const replica = await makeTestDatabase('postgres')
+    await dumpInto(shop.testDatabase.address, replica.address)
+    rmSync(replica.folder, { recursive: true, force: true })
+    const { db } = shop.services
+    const newestMark = async () =>
+      (await db.first<{ number: bigint }>('SELECT MAX(number) AS number FROM history_marks'))?.number ?? 0n
+    const { token } = await shop.newCustomer()
+    const before = [await newestMark(), (await listRewinds(db, 0)).length] as const
+    expect((await shop.post('/payments', { amount_rub: 500, method: 'sandbox' }, { token })).status).toBe(200)
+    expect(await untilTrue(async () => (await newestMark()) > before[0])).toBe(true)
+    await swapDatabase(shop.testDatabase.address, replica.address)
+    expect(await untilTrue(async () => (await listRewinds(db, 0).catch(() => [])).length > before[1])).toBe(true)
+  })
+
   test.each(Object.entries(ways))(
     '%s makes a sale answer 200 only when the lost login is refused, and doctor name the lost proxy',
     async (_, prepare) => {
@@ -83,21 +98,6 @@ describe('a PostgreSQL database that goes back in time under a running shop', ()
       expect((await unused.post('/auth/v1/customer/sign-in/link', { link })).status).toBe(404)
     },
   )
-
-  test('a lost payment, which no node read, is noticed as a database that went back', async () => {
-    const replica = await makeTestDatabase('postgres')
-    await dumpInto(shop.testDatabase.address, replica.address)
-    rmSync(replica.folder, { recursive: true, force: true })
-    const { db } = shop.services
-    const newestMark = async () =>
-      (await db.first<{ number: bigint }>('SELECT MAX(number) AS number FROM history_marks'))?.number ?? 0n
-    const { token } = await shop.newCustomer()
-    const before = [await newestMark(), (await listRewinds(db, 0)).length] as const
-    expect((await shop.post('/payments', { amount_rub: 500, method: 'sandbox' }, { token })).status).toBe(200)
-    expect(await untilTrue(async () => (await newestMark()) > before[0])).toBe(true)
-    await swapDatabase(shop.testDatabase.address, replica.address)
-    expect(await untilTrue(async () => (await listRewinds(db, 0).catch(() => [])).length > before[1])).toBe(true)
-  })
 
   test('verify finds nothing wrong after 4 rewinds, and the gateway never believed that it was revoked', async () => {
     expect(shop.gatewayLog.filter((line) => line.includes('revoked'))).toEqual([])
