@@ -73,6 +73,22 @@ export const unseen: readonly Unseen[] = [
     column,
     because: 'it decides only which ends are announced; the events that were written are found',
   })),
+  ...['customer_id', 'done_seq', 'tries', 'next_at', 'asked', 'lease', 'lease_until', 'webhook_id', ''].map(
+    (column) => ({
+      table: 'webhook_progress',
+      column,
+      because:
+        'it decides only what is sent to an endpoint, which the events and deliveries show; nothing is billed by it',
+    }),
+  ),
+  ...[
+    ...['id', 'webhook_id', 'customer_id', 'seq', 'type', 'status', 'tries', 'created_at', 'tried_at'],
+    ...['answer_status', 'problem', 'took_ms', ''],
+  ].map((column) => ({
+    table: 'webhook_deliveries',
+    column,
+    because: 'a note of what was sent, which is only shown and is deleted after 30 days; the event itself is found',
+  })),
   ...['subject', 'whole', 'due_left', ''].map((column) => ({
     table: 'traffic_alerts',
     column,

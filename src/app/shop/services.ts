@@ -4,6 +4,7 @@ import { codes as secondFactors } from '../../adapters/codes.ts'
 import { hmacSha256, publicKeyOf, randomBytes, sha256 } from '../../adapters/crypto.ts'
 import { createPasswords, type PasswordCost } from '../../adapters/passwords.ts'
 import { providerKinds } from '../../adapters/payments/kinds.ts'
+import { createSenders } from '../../adapters/webhook-sender.ts'
 import type { Verifier } from '../../core/finding.ts'
 import type { RandomBytes } from '../../core/ids.ts'
 import { noStalls, type Stalls } from '../../core/stall-monitor.ts'
@@ -61,7 +62,10 @@ import {
 import { createStock, createStockOperator } from '../../domains/stock/index.ts'
 import { createTraffic, createTrafficVerifier } from '../../domains/traffic/index.ts'
 import { createVpn, type VpnSettings } from '../../domains/vpn/index.ts'
+import { createWebhooks, createWebhooksVerifier } from '../../domains/webhooks/index.ts'
+import type { OpenSender } from '../../domains/webhooks/ports.ts'
 import { repairLostTime } from '../backup/after-restore.ts'
+
 import { type Config, shopUrl } from '../settings/config.ts'
 import { shippedVpn, vpnSettingsOf } from '../settings/vpn.ts'
 import { readMigrations } from './database.ts'
@@ -92,6 +96,8 @@ export type ShopConfig = {
   /** Where checkpoints are written besides the database. */
   readonly checkpoints?: { readonly file: string | undefined; readonly url: string | undefined }
   readonly retention?: Retention
+  /** Sends webhooks; tests replace it. */
+  readonly openSender?: OpenSender
   /** Self-registration and mail; off by default. */
   readonly joining?: { readonly isOpen: boolean; readonly mail: Mail | undefined; readonly siteUrl: () => string }
 }
@@ -191,6 +197,7 @@ export function createServices(plainDb: Database, given: Runtime, config: ShopCo
     createAccessVerifier({ ...shared, terms }),
     createPaymentsVerifier({ ...base, ledgerAudit }),
     createEventsVerifier(base),
+    createWebhooksVerifier(base),
     createFleetVerifier({ ...base, publicKeyOf }),
     createOperatorsVerifier(base),
     createSignInVerifier(base),
@@ -207,6 +214,7 @@ export function createServices(plainDb: Database, given: Runtime, config: ShopCo
   const setExit = createExitChange({ fleet, nodeSides })
   const blocking = createBlocking({ db, customers, touched: nodeSides })
   const operators = createOperators(base)
+  const webhooks = createWebhooks({ ...base, customers, events, openSender: config.openSender ?? createSenders() })
   const passwords = createPasswordWork({ passwords: createPasswords(runtime.passwordCost), clock: runtime.clock })
   const buckets = openTokenBuckets(db, runtime.clock)
   const signInDeps = {
@@ -248,6 +256,7 @@ export function createServices(plainDb: Database, given: Runtime, config: ShopCo
     keepCheckpoint: createCheckpointKeeper(config.checkpoints ?? { file: undefined, url: undefined }),
     customers,
     events,
+    webhooks,
     orders,
     pricing,
     traffic,
