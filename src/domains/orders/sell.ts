@@ -7,7 +7,6 @@ import type { Vault } from '../../core/vault.ts'
 import type { Database, Tx } from '../../db/transaction.ts'
 import type { Customers } from '../customers/index.ts'
 import type { Events } from '../events/index.ts'
-import type { DomainEvent } from '../events/rules.ts'
 import type { Ledger, Payer } from '../ledger/index.ts'
 import { type Account, assertCovers } from '../ledger/rules.ts'
 import { keyReused, requestInProgress } from './errors.ts'
@@ -131,13 +130,13 @@ const sellOnce = <Bought>(
     }
     if (obstacle) throw obstacle
     const sale = openSale(deps, tx, account, request, what)
-    const bought = await make(sale)
+    // The transaction must not end while the event is written, also if the product refuses.
+    const bought = await make(sale).finally(() => sale.noted().catch(() => {}))
     const price = sale.priceCharged()
     if ((price === undefined) !== (what.isUnordered === true)) throw new Error('a sale and its charge do not match')
     const body = toBody?.(bought) ?? ''
     const order = what.isUnordered ? null : sale.order
-    // Last, because the customer's next number stays locked until the commit.
-    await deps.events.note(tx, sale.events())
+    await sale.noted()
     const kept = key === undefined ? undefined : storedKey(deps, key, price)
     if (kept !== undefined) storeAnswer(deps, { ...sale, order, token: by.token?.id ?? null }, kept, what, body)
     return { body, replayed: false, order }
@@ -199,18 +198,18 @@ function openSale(
   account: Account,
   { by, key, requestId, maxPrice }: Omit<PurchaseRequest<never>, 'toBody'>,
   what: OrderInput,
-): Sale & { readonly priceCharged: () => Kopecks | undefined; readonly events: () => readonly DomainEvent[] } {
+): Sale & { readonly priceCharged: () => Kopecks | undefined; readonly noted: () => Promise<void> } {
   const nowMs = deps.clock()
   const order = makeId('order', nowMs, deps.random)
   let charged: Kopecks | undefined
-  let events: readonly DomainEvent[] = []
+  let noting = Promise.resolve()
   return {
     tx,
     order,
     account,
     nowMs,
     priceCharged: () => charged,
-    events: () => events,
+    noted: () => noting,
     assertPayable(price) {
       assertPriceWithin(maxPrice, price)
       assertCovers(account, price)
@@ -232,7 +231,10 @@ function openSale(
       const written = { ...made, product, action, input, price, chargeSeq, token, calculation }
       store.insertOrder(tx, written)
       const balance = posting?.balanceAfter ?? account.balance
-      events = [created(written, balance), ...(posting ? balanceLow(account, posting) : [])]
+      // Awaited at the end of the sale, so that the number of the event costs no round trip of its own. The rows that the
+      // sale locks are locked by now: jobs lock the customer's number after them too.
+      noting = deps.events.note(tx, [created(written, balance), ...(posting ? balanceLow(account, posting) : [])])
+      noting.catch(() => {})
       return { order, transaction: chargeSeq, balance }
     },
   }
