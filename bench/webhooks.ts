@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import { createVault } from '../src/adapters/crypto.ts'
+import { createPace } from '../src/adapters/pace.ts'
 import { createSenders } from '../src/adapters/webhook-sender.ts'
 import { realRuntime, type Services } from '../src/app/shop/services.ts'
 import { createWebhooks } from '../src/domains/webhooks/index.ts'
@@ -46,10 +47,7 @@ async function measureEngine({ stage, seconds, rounds, say }: Context, engine: E
     await noteEvents(services, owners)
     const expected = (round + 1) * eventsAtOnce
     const startedAt = performance.now()
-    const deliveries = startDeliveries(
-      { webhooks: hooks, events: services.events },
-      { error: (...of) => say(of.join(' ')) },
-    )
+    const deliveries = startDeliveries({ webhooks: hooks, events: services.events }, { error: (event) => say(event) })
     const charges = buy()
     while ((await countAt(port)) < expected) await Bun.sleep(20)
     times.push(performance.now() - startedAt)
@@ -87,6 +85,8 @@ async function addEndpoints(services: Services, owners: readonly Person[], port:
     vault: createVault(new Uint8Array(32)),
     customers: { mode: async () => 'sandbox', blockedAmong: services.customers.blockedAmong },
     openSender: createSenders(),
+    // As in a shop.
+    pace: createPace(250),
   })
   for (const { customer } of owners) {
     const choice = { url: `http://127.0.0.1:${port}/hook`, events: ['proxy.ended'] }

@@ -90,7 +90,7 @@ async function judge(
   const url = new URL(text)
   const host = url.hostname.replace(/^\[|\]$/g, '')
   const literal = readAddress(host)
-  const found = literal ? [literal] : await resolve(host, lookup, signal)
+  const found = literal ? [literal] : await resolveHost(host, lookup, signal)
   const local = findLocal()
   const isAllowed = (address: Address): boolean => {
     const addressClass = classify(address)
@@ -113,7 +113,7 @@ const findLocalAddresses = (): ReadonlySet<string> =>
     ),
   )
 
-async function resolve(host: string, lookup: LookupAll, signal: AbortSignal): Promise<readonly Address[]> {
+async function resolveHost(host: string, lookup: LookupAll, signal: AbortSignal): Promise<readonly Address[]> {
   // RFC 6761, 6.3: never looked up.
   if (host === 'localhost' || host.endsWith('.localhost')) return [readAddress('127.0.0.1')].filter((each) => !!each)
   const texts = await Promise.race([lookup(host), aborted(signal)]).catch(() => {

@@ -24,7 +24,10 @@ const webhooks = createWebhooks({
   customers: { mode: async () => 'sandbox', blockedAmong: services.customers.blockedAmong },
   openSender: createSenders(),
 })
-startDeliveries({ webhooks, events: services.events }, { error: (...of) => process.stderr.write(`${of.join(' ')}\n`) })
+startDeliveries(
+  { webhooks, events: services.events },
+  { error: (event, fields) => process.stderr.write(`${event} ${JSON.stringify(fields)}\n`) },
+)
 writeSync(1, 'ready\n')
 
 async function writeEvents(customer: CustomerId): Promise<void> {

@@ -2,6 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { createCheckpointKeeper } from '../../adapters/checkpoint-keeper.ts'
 import { codes as secondFactors } from '../../adapters/codes.ts'
 import { hmacSha256, publicKeyOf, randomBytes, sha256 } from '../../adapters/crypto.ts'
+import { createPace } from '../../adapters/pace.ts'
 import { createPasswords, type PasswordCost } from '../../adapters/passwords.ts'
 import { providerKinds } from '../../adapters/payments/kinds.ts'
 import { createSenders } from '../../adapters/webhook-sender.ts'
@@ -127,6 +128,9 @@ export const shopConfigOf = (config: Config, vault: Vault): ShopConfig => ({
   },
 })
 
+/** Messages of webhooks that one shop sends in a second: 10,000 in 40 s, in a tenth of a core. */
+const messagesPerSecond = 250
+
 export type Services = ReturnType<typeof createServices>
 
 export function createServices(plainDb: Database, given: Runtime, config: ShopConfig) {
@@ -214,7 +218,13 @@ export function createServices(plainDb: Database, given: Runtime, config: ShopCo
   const setExit = createExitChange({ fleet, nodeSides })
   const blocking = createBlocking({ db, customers, touched: nodeSides })
   const operators = createOperators(base)
-  const webhooks = createWebhooks({ ...base, customers, events, openSender: config.openSender ?? createSenders() })
+  const webhooks = createWebhooks({
+    ...base,
+    customers,
+    events,
+    openSender: config.openSender ?? createSenders(),
+    pace: createPace(messagesPerSecond),
+  })
   const passwords = createPasswordWork({ passwords: createPasswords(runtime.passwordCost), clock: runtime.clock })
   const buckets = openTokenBuckets(db, runtime.clock)
   const signInDeps = {

@@ -153,7 +153,7 @@ function RemoveButton({ row }: { readonly row: Webhook }) {
   const { t } = useMessages(webhookMessages)
   const remove = useChange('removeWebhook')
   return (
-    <DialogButton label={t.remove} look={{ size: 'xs', 'aria-label': `${t.remove} ${row.url}` }}>
+    <DialogButton label={t.remove} look={{ size: 'xs' }}>
       {() => (
         <Confirm
           about={t.removeAbout}

@@ -131,7 +131,10 @@ const sellOnce = <Bought>(
     if (obstacle) throw obstacle
     const sale = openSale(deps, tx, account, request, what)
     // The transaction must not end while the event is written, also if the product refuses.
-    const bought = await make(sale).finally(() => sale.noted().catch(() => {}))
+    const bought = await make(sale).catch(async (refusal: unknown) => {
+      await sale.noted().catch(() => {})
+      throw refusal
+    })
     const price = sale.priceCharged()
     if ((price === undefined) !== (what.isUnordered === true)) throw new Error('a sale and its charge do not match')
     const body = toBody?.(bought) ?? ''
@@ -231,8 +234,8 @@ function openSale(
       const written = { ...made, product, action, input, price, chargeSeq, token, calculation }
       store.insertOrder(tx, written)
       const balance = posting?.balanceAfter ?? account.balance
-      // Awaited at the end of the sale, so that the number of the event costs no round trip of its own. The rows that the
-      // sale locks are locked by now: jobs lock the customer's number after them too.
+      // Awaited at the end of the sale, so that the number of the event costs no round trip of its own. The rows that
+      // the sale locks are locked by now: jobs lock the customer's number after them too.
       noting = deps.events.note(tx, [created(written, balance), ...(posting ? balanceLow(account, posting) : [])])
       noting.catch(() => {})
       return { order, transaction: chargeSeq, balance }

@@ -16,7 +16,7 @@ import {
   type Webhook,
   type WebhookDelivery,
 } from './rules.ts'
-import { openSecrets, type Secrets, signMessage } from './signing.ts'
+import { openSecrets, type SigningKey, signMessage, toSigningKey } from './signing.ts'
 import * as store from './store.ts'
 
 /** Events read at a time, and successes that are written together: after a crash they are sent again. */
@@ -61,7 +61,7 @@ class LeaseLost extends Error {
 type Work = {
   readonly webhook: Webhook
   readonly lease: string
-  readonly secrets: readonly Secrets[]
+  readonly keys: readonly SigningKey[]
   readonly sender: Sender
   readonly isSandbox: boolean
   /** Whether tests or repetitions wait. */
@@ -113,17 +113,22 @@ async function open(deps: WebhookDeps, id: WebhookId, lease: string, sender: Sen
   return {
     webhook,
     lease,
-    secrets: sealed.map((each) => openSecrets(deps.vault, id, each)),
+    keys: sealed.map((each) => toSigningKey(openSecrets(deps.vault, id, each))),
     sender,
     isSandbox: await isSandbox(deps),
-    ...{ asked, doneSeq, tries, nextAt, leaseUntil },
+    asked,
+    doneSeq,
+    tries,
+    nextAt,
+    leaseUntil,
     unwritten: [],
     writtenAt: nowMs,
   }
 }
 
 async function attempt(deps: WebhookDeps, work: Work, messageId: string, body: string): Promise<AttemptOutcome> {
-  const { webhook, secrets } = work
+  const { webhook, keys } = work
+  await deps.pace()
   const timestamp = Math.floor(deps.clock() / 1000)
   const startedAt = deps.clock()
   const answer = await work.sender.send({
@@ -133,7 +138,7 @@ async function attempt(deps: WebhookDeps, work: Work, messageId: string, body: s
       'user-agent': 'Turnpike-Webhooks/1',
       'webhook-id': messageId,
       'webhook-timestamp': String(timestamp),
-      'webhook-signature': signMessage(secrets, messageId, timestamp, body),
+      'webhook-signature': signMessage(keys, messageId, timestamp, body),
     },
     body,
     isSandbox: work.isSandbox,

@@ -14,6 +14,8 @@ export type WebhookDeps = {
   readonly customers: Pick<Customers, 'mode' | 'blockedAmong'>
   readonly events: Pick<Events, 'note' | 'between' | 'lastOf'>
   readonly openSender: OpenSender
+  /** Waits until the shop may send another message, so that many leave time for purchases; at once by default. */
+  readonly pace: () => Promise<void>
 }
 
 export const isSandbox = async ({ customers }: Pick<WebhookDeps, 'customers'>): Promise<boolean> =>

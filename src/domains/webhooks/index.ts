@@ -9,7 +9,10 @@ export type { SecretWebhook } from './manage.ts'
 
 export type Webhooks = ReturnType<typeof createWebhooks>
 
-export const createWebhooks = (deps: WebhookDeps) => ({
-  ...bind(deps, { list, prepare, update, remove, rotate, sendTest, redeliver, deliveries }),
-  ...bind(deps, { claim, deliver, forget }),
-})
+export function createWebhooks(given: Omit<WebhookDeps, 'pace'> & Partial<Pick<WebhookDeps, 'pace'>>) {
+  const deps: WebhookDeps = { pace: async () => {}, ...given }
+  return {
+    ...bind(deps, { list, prepare, update, remove, rotate, sendTest, redeliver, deliveries }),
+    ...bind(deps, { claim, deliver, forget }),
+  }
+}

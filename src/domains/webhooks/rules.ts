@@ -50,7 +50,7 @@ export type WebhookDelivery = {
 }
 
 export const maxWebhooks = 16
-export const maxUrlLength = 500
+const maxUrlLength = 500
 /** Test and repeated deliveries of an endpoint that wait. */
 export const maxWaiting = 100
 export const deliveryKeptMs = eventKeptMs
@@ -92,9 +92,9 @@ export function judgeFailure(
   if (outcome.status === 410) return { disable: 'gone' }
   const pauseMs = pausesMs[triesBefore]
   if (pauseMs === undefined) return { disable: 'failures' }
-  const askedMs = Math.min(outcome.retryAfterMs ?? 0, maxRetryAfterMs)
+  const retryAfterMs = Math.min(outcome.retryAfterMs ?? 0, maxRetryAfterMs)
   // Jitter of a fifth, so that endpoints that failed together are not tried together.
-  return { nextAt: nowMs + Math.max(Math.round(pauseMs * (0.9 + 0.2 * chance)), askedMs) }
+  return { nextAt: nowMs + Math.max(Math.round(pauseMs * (0.9 + 0.2 * chance)), retryAfterMs) }
 }
 
 export const isChosen = ({ events }: Pick<Webhook, 'events'>, type: string): boolean =>

@@ -46,7 +46,7 @@ export function webhookOperations(deps: { webhooks: Webhooks; orders: Orders }):
       const filter = {
         before,
         limit: soughtFor(query.limit),
-        webhook: query.webhook_id ?? '',
+        webhook: query.webhook_id === undefined ? '' : (readId('webhook', query.webhook_id) ?? 'none'),
         status: query.status ?? '',
       }
       const found = await webhooks.deliveries(caller.customer, filter)
