@@ -18,7 +18,9 @@ export type ProxyPeer = {
   /** Programs that work for it and are not its children. */
   readonly otherPids?: readonly number[]
   /** In place of the usual targets. */
-  readonly targets?: Readonly<Record<'new tunnels' | 'bulk', { readonly min: number }>>
+  readonly targets?: Readonly<Partial<Record<'new tunnels' | 'bulk', { readonly min: number }>>>
+  /** Our processor time for a tunnel or a byte against this proxy's. It is also measured at half of the full rate. */
+  readonly costTargets?: CostTargets
   /** The processes whose memory is counted. */
   readonly memoryPids?: () => readonly number[]
   /** Before the first round: one turn, or for our gateway the time in which Bun compiles its code. */
@@ -27,8 +29,11 @@ export type ProxyPeer = {
   readonly isOurs?: boolean
 }
 
+export type CostTargets = Readonly<Partial<Record<LoadName, { readonly max: number }>>>
+type LoadName = 'new tunnels' | 'bulk' | 'half load'
+
 type Load = {
-  readonly name: string
+  readonly name: LoadName
   readonly plan: { readonly tunnels: number; readonly bytes: number }
   /** The counted amount of the load. */
   readonly amountOf: (result: TunnelResult) => number
@@ -92,7 +97,7 @@ export async function compare(context: Context, tunnels: Tunnels, proxies: reado
   // A resumed session differs from a new one only in its handshake.
   if (ours.route.way === 'tls-resumed')
     return [...toFigures(churn, protocol, proxies, churned), ...toRatios(churn, protocol, proxies, churned)]
-  const calmed = await measureCalm(context, tunnels, proxies, median(ratesOf(churned.get(ours.name))) / 2)
+  const calmed = await measureCalm(context, tunnels, proxies, halfRateOf(proxies, churned))
   const bulked = await takeRounds(bulk, context, tunnels, proxies)
   return [
     ...toFigures(churn, protocol, proxies, churned),
@@ -103,7 +108,13 @@ export async function compare(context: Context, tunnels: Tunnels, proxies: reado
   ]
 }
 
-/** The first turn of each is not counted, because programs warm up. */
+/** Half of our full rate, or of the slowest proxy's that is measured at half load too. */
+function halfRateOf(proxies: readonly ProxyPeer[], churned: Taken): number {
+  const compared = proxies.filter((proxy, index) => index === 0 || proxy.costTargets)
+  return Math.min(...compared.map(({ name }) => median(ratesOf(churned.get(name))))) / 2
+}
+
+/** The first turn of each is not counted, because programs warm up: side by side, since it takes our gateway long. */
 async function takeRounds(
   load: Load,
   context: Context,
@@ -111,14 +122,18 @@ async function takeRounds(
   proxies: readonly ProxyPeer[],
 ): Promise<Map<string, RelayedSample[]>> {
   const peers = proxies.map((proxy) => toPeer(load, context.seconds, tunnels, proxy))
-  for (const proxy of proxies) {
-    const { warmUpSeconds = proxy.isOurs ? compileSeconds : context.seconds } = proxy
-    await toPeer(load, warmUpSeconds, tunnels, proxy).measure()
-  }
+  await Promise.all(
+    proxies.map((proxy) => {
+      const { warmUpSeconds = proxy.isOurs ? compileSeconds : context.seconds } = proxy
+      // At half load the code is compiled already.
+      const forSeconds = load.name === 'half load' ? context.seconds : warmUpSeconds
+      return toPeer(load, forSeconds, tunnels, proxy).measure()
+    }),
+  )
   return alternate(peers, context.rounds, context.say, load.unit)
 }
 
-/** The time of a new tunnel below full load: ours, and without a proxy. */
+/** A new tunnel below full load: its time, ours and without a proxy, and its processor time. */
 async function measureCalm(
   context: Context,
   tunnels: Tunnels,
@@ -127,10 +142,20 @@ async function measureCalm(
 ): Promise<Row[]> {
   const [ours] = proxies
   const none = proxies.find(({ pid }) => pid === undefined)
-  if (!ours || !none) return []
-  const calm: Load = { ...churn, rate: Math.round(rate) }
-  const taken = await takeRounds(calm, context, tunnels, [ours, none])
-  const title = `new tunnels over ${protocolOf(ours.route)}, ${calm.rate?.toLocaleString('en-US')} a second, p99`
+  const compared = proxies.filter(({ costTargets }) => costTargets)
+  if (!ours || (!none && compared.length === 0)) return []
+  const calm: Load = { ...churn, name: 'half load', rate: Math.round(rate) }
+  const taken = await takeRounds(calm, context, tunnels, [ours, ...compared, ...(none ? [none] : [])])
+  const what = `new tunnels over ${protocolOf(ours.route)}, ${calm.rate?.toLocaleString('en-US')} a second`
+  const costs = [ours, ...compared].map((proxy) => {
+    const amounts = (taken.get(proxy.name) ?? []).map((sample) => (sample.cpuSeconds / sample.amount) * 1e6)
+    return amountRow(`${what}, ${proxy.name}, processor time`, amounts, ' µs')
+  })
+  const rows = [...costs, ...compared.map((other) => toCostRow(calm, what, ours, other, taken))]
+  return none ? [...toTimeRows(`${what}, p99`, ours, none, taken), ...rows] : rows
+}
+
+function toTimeRows(title: string, ours: ProxyPeer, none: ProxyPeer, taken: Taken): Row[] {
   const timesOf = ({ name }: ProxyPeer) => (taken.get(name) ?? []).map(({ p99Ms }) => p99Ms ?? Number.NaN)
   const ratios = ratiosBy(taken, ours, none, ({ p99Ms }) => p99Ms ?? Number.NaN)
   return [
@@ -138,6 +163,16 @@ async function measureCalm(
     timeRow(`${title}, ${none.name}`, timesOf(none)),
     ratioRow(`${title}, ${ours.name} against ${none.name}`, ratios, calmTarget),
   ]
+}
+
+/** Our processor time for each tunnel or byte, against the other proxy's. */
+function toCostRow(load: Load, title: string, ours: ProxyPeer, other: ProxyPeer, taken: Taken): Row {
+  const ratios = ratiosBy(taken, ours, other, ({ amount, cpuSeconds }) => cpuSeconds / amount)
+  return ratioRow(
+    `${title}, processor time of ${ours.name} against ${other.name}`,
+    ratios,
+    other.costTargets?.[load.name],
+  )
 }
 
 const toFigures = (load: Load, protocol: string, proxies: readonly ProxyPeer[], taken: Taken): Row[] =>
@@ -153,8 +188,15 @@ function toRatios(load: Load, protocol: string, proxies: readonly ProxyPeer[], t
     const targets = other.targets ?? peerTargets
     const target = other.pid === undefined ? undefined : targets[load === bulk ? 'bulk' : 'new tunnels']
     if (other.isOurs) {
+      const paid = `${title}, ${other.name} against not`
       const ratios = ratiosBy(taken, other, ours, ({ perSecond }) => perSecond)
-      return [ratioRow(`${title}, ${other.name} against not`, ratios, paidTarget)]
+      const costs = ratiosBy(taken, other, ours, byCost)
+      return [ratioRow(paid, ratios, paidTarget), ratioRow(`${paid}, for a CPU second`, costs, paidTarget)]
+    }
+    if (other.costTargets) {
+      const rates = ratiosBy(taken, ours, other, ({ perSecond }) => perSecond)
+      const byRate = ratioRow(`${title}, ${ours.name} against ${other.name}`, rates, target)
+      return [byRate, toCostRow(load, title, ours, other, taken)]
     }
     const what = `${title}, ${ours.name} against ${other.name}`
     const byRate = ratioRow(
@@ -223,7 +265,7 @@ function toRows(load: Load, title: string, proxy: ProxyPeer, samples: readonly R
  * Idle tunnels that have relayed a little, and the memory of the proxy's processes for each. Must run before any load:
  * memory of earlier tunnels would be reused and hide the cost of these.
  */
-export async function measureIdle(tunnels: Tunnels, proxy: ProxyPeer): Promise<Row> {
+export async function measureIdle(tunnels: Tunnels, proxy: ProxyPeer, maxKb = maxIdleKb): Promise<Row> {
   const { route, memoryPids } = proxy
   const count = tunnelsWithin(maxIdle, roomWithin(1_000_000, filesAllowed()).connections)
   const what = `${count.toLocaleString('en-US')} idle tunnels over ${protocolOf(route)}, ${titleOf(proxy)}`
@@ -240,7 +282,7 @@ export async function measureIdle(tunnels: Tunnels, proxy: ProxyPeer): Promise<R
       what,
       figure: `${kb.toFixed(1)} KB each, ${mb.toFixed(0)} MB in all`,
       rounds: [kb, mb],
-      ...(proxy.isOurs && { target: `≤ ${maxIdleKb} KB each`, met: kb <= maxIdleKb }),
+      ...(proxy.isOurs && { target: `≤ ${maxKb} KB each`, met: kb <= maxKb }),
     }
   if (proxy.isOurs) throw new Error(`${alive.tunnels} of ${count} idle tunnels stayed open: ${alive.firstError}`)
   return { what, figure: `${alive.tunnels} stayed open`, rounds: [alive.tunnels] }

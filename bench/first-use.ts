@@ -8,6 +8,7 @@ const purchases = 200
 const worksWithinMs = 5_000
 const answersWithinMs = 2_000
 const againMs = 1
+const maxFirstByteMs = 10
 /** A gateway looks unknown logins up at its shop at most 20 times a second per source. */
 const betweenPurchasesMs = 60
 
@@ -30,7 +31,7 @@ export async function measureFirstUse(shop: GatewayShop, originPort: number): Pr
   }
   return [
     timeRow(`from purchase to first byte, p50 of ${purchases}`, [percentile(tookMs, 0.5)]),
-    timeRow(`from purchase to first byte, p99 of ${purchases}`, [percentile(tookMs, 0.99)]),
+    timeRow(`from purchase to first byte, p99 of ${purchases}`, [percentile(tookMs, 0.99)], maxFirstByteMs),
     { what: 'worked at the first try', figure: `${atFirstTry} of ${purchases}`, rounds: [atFirstTry] },
   ]
 }

@@ -57,6 +57,7 @@ export async function startGatewayShop(
   stage: Stage,
   certificate?: CertificateFiles,
   program = fromSources,
+  more: Readonly<Record<string, string>> = {},
 ): Promise<GatewayShop> {
   const tls = certificate && (await envOf(certificate))
   const folder = join(stage.makeFolder(), 'data')
@@ -73,6 +74,7 @@ export async function startGatewayShop(
     TURNPIKE_GATEWAY_PACKETS: '1000000',
     TURNPIKE_GATEWAY_IDLE: '86400',
     TURNPIKE_GATEWAY_ENGINE: process.env['TURNPIKE_GATEWAY_ENGINE'] ?? 'auto',
+    ...more,
   }
   const shop = await startShop(['up'], env, program)
   stage.atEnd(() => shop.stop())

@@ -3,6 +3,7 @@ import type { Bench, Context } from './context.ts'
 import { measureFirstUse } from './first-use.ts'
 import { startForwardProxies } from './forward-proxies.ts'
 import { type GatewayShop, routeOf, startGatewayShop, untilItWorks } from './gateway-shop.ts'
+import { startLimit } from './limit.ts'
 import { proveTheLoadChecks } from './lying-proxy.ts'
 import type { Row } from './report.ts'
 import { familyOf } from './shop-process.ts'
@@ -23,6 +24,7 @@ export const gateway: Bench = {
     await proveTheLoadChecks(tunnels)
     const shop = await startGatewayShop(context.stage)
     const proxies = [...(await openOurs(context, shop, tunnels)), ...(await openOthers(context))]
+    proxies.push(await startLimit(context.stage))
     const rows: Row[] = [await measureOwnIdle(context, tunnels)]
     const others = firstOfEachProcess(proxies).filter(({ isOurs }) => !isOurs)
     for (const proxy of others) rows.push(await measureIdle(tunnels, proxy))

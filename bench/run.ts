@@ -7,7 +7,7 @@ import { constants } from 'node:os'
 import { parseArgs } from 'node:util'
 import manifest from '../package.json' with { type: 'json' }
 import { balance } from './balance.ts'
-import { before } from './before.ts'
+import { before, beforeTls } from './before.ts'
 import { consoleBench } from './console.ts'
 import type { Bench } from './context.ts'
 import { fairness } from './fairness.ts'
@@ -49,6 +49,7 @@ const benches: readonly Bench[] = [
   consoleBench,
   gateway,
   before,
+  beforeTls,
   tls,
   udp,
   hop,
