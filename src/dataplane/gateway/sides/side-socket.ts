@@ -18,6 +18,10 @@ export type SideSocket = {
   readonly localAddress?: string | undefined
   /** It has taken bytes that wait for the kernel: a drain follows. */
   readonly isHolding?: boolean
+  /** The peer has half-closed, and the bytes that are being delivered are its last. */
+  readonly isEnding?: boolean
+  /** The next bytes are the last: the end follows at once. */
+  announceEnd?(): void
   /** Replaces the default delivery tracking. */
   follow?(): DeliveryWatch | undefined
 }

@@ -2,7 +2,7 @@ import type { After } from '../../../../core/time.ts'
 import type { Snapshot } from '../../../agent/snapshot.ts'
 import type { Certificate } from '../../../tls/certificate.ts'
 import { TlsBuffers } from '../../../tls/openssl/buffers.ts'
-import { TlsConnection, type TlsThread } from '../../../tls/openssl/connection.ts'
+import type { TlsThread } from '../../../tls/openssl/connection.ts'
 import { TlsCallbacks, TlsContext } from '../../../tls/openssl/context.ts'
 import { openLibrary } from '../../../tls/openssl/library.ts'
 import type { TicketKey } from '../../../tls/openssl/ticket-keys.ts'
@@ -12,7 +12,7 @@ import { openSite, type SiteTerms } from '../../site/server.ts'
 import { Http2Clients } from '../shared/http2-clients.ts'
 import type { Reactor } from './reactor.ts'
 import { type FromSite, SiteQuestions, type ToSite } from './site-questions.ts'
-import { TlsLink } from './tls-link.ts'
+import { type LinkEvents, TlsLink } from './tls-link.ts'
 
 export type TlsTerms = {
   /** Cells of `tlsCounts`. */
@@ -51,6 +51,9 @@ export const tlsCountBytes = 32
 const beginsPerTurn = 4
 const handshakeReadsPerTurn = 8
 const countEveryMs = 100
+/** Notices of ended handshakes and connections travel together: each message costs the main thread 20 µs. */
+const noticeMs = 5
+const maxNotices = 64
 
 type Waiting = Extract<ToTlsClients, { type: 'begin' }>
 
@@ -68,6 +71,9 @@ export class TlsClients {
   private thread: (TlsThread & { readonly callbacks: TlsCallbacks }) | undefined
   private context: TlsContext | undefined
   private outbox: FromTlsClients[] = []
+  /** When the outbox is due. */
+  private postAt = Number.POSITIVE_INFINITY
+  private isPostPlanned = false
   /** Reads of handshakes in the turn that began at this time. */
   private shaking = { atMs: 0, reads: 0 }
 
@@ -101,15 +107,30 @@ export class TlsClients {
     } else this.questions?.takeAnswer(message)
   }
 
-  /** Posts what happened in this turn. */
+  /** Posts what is due. Call at the end of each turn. */
   flush(): void {
-    if (this.outbox.length === 0) return
-    const messages = this.outbox
-    this.outbox = []
-    this.deps.post(messages)
+    const { outbox, deps } = this
+    if (outbox.length === 0) return
+    const dueInMs = this.postAt - deps.reactor.nowMs
+    if (dueInMs <= 0 || outbox.length >= maxNotices) {
+      this.outbox = []
+      this.postAt = Number.POSITIVE_INFINITY
+      deps.post(outbox)
+    } else if (!this.isPostPlanned) {
+      this.isPostPlanned = true
+      // It ends the wait in the kernel: flush() follows.
+      deps.after(dueInMs, () => {
+        this.isPostPlanned = false
+      })
+    }
   }
 
-  private readonly post = (message: FromTlsClients): void => void this.outbox.push(message)
+  private readonly post = (message: FromTlsClients): void => {
+    const isNotice = message.type === 'shaken' || message.type === 'gone'
+    const { nowMs } = this.deps.reactor
+    this.postAt = Math.min(this.postAt, isNotice ? nowMs + noticeMs : nowMs)
+    this.outbox.push(message)
+  }
 
   private openThread() {
     if (this.thread) return this.thread
@@ -197,29 +218,7 @@ export class TlsClients {
     const { context, deps } = this
     if (!context) return this.drop(message)
     const thread = this.openThread()
-    const { inputAt, plain } = thread.buffers
-    const events = {
-      mayShake: () => this.mayShake(),
-      onShaken: (link: TlsLink) => {
-        this.post({ type: 'shaken', id })
-        this.route(link)
-      },
-      onEnding: (link: TlsLink) => void this.ending.add(link),
-      onGone: (link: TlsLink) => {
-        this.links.delete(id)
-        this.ending.delete(link)
-        this.post({ type: 'gone', id })
-      },
-    }
-    const link = new TlsLink(
-      deps.reactor,
-      descriptor,
-      source,
-      inputAt,
-      plain,
-      events,
-      (send) => new TlsConnection(thread, context, send),
-    )
+    const link = new TlsLink(deps.reactor, descriptor, source, thread, this.events, context, id)
     this.links.set(id, link)
     try {
       link.begin()
@@ -227,6 +226,20 @@ export class TlsClients {
       deps.onFault(fault)
       link.terminate()
     }
+  }
+
+  private readonly events: LinkEvents = {
+    mayShake: () => this.mayShake(),
+    onShaken: (link) => {
+      this.post({ type: 'shaken', id: link.id })
+      this.route(link)
+    },
+    onEnding: (link) => void this.ending.add(link),
+    onGone: (link) => {
+      this.links.delete(link.id)
+      this.ending.delete(link)
+      this.post({ type: 'gone', id: link.id })
+    },
   }
 
   private mayShake(): boolean {

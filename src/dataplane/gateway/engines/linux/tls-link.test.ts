@@ -7,7 +7,6 @@ import { until } from '../../../../../test/harness/until.ts'
 import { readAddress } from '../../../../core/address.ts'
 import { readCertificate } from '../../../tls/certificate.ts'
 import { TlsBuffers } from '../../../tls/openssl/buffers.ts'
-import { TlsConnection } from '../../../tls/openssl/connection.ts'
 import { TlsCallbacks, TlsContext } from '../../../tls/openssl/context.ts'
 import { openLibrary } from '../../../tls/openssl/library.ts'
 import { makeTicketKey } from '../../../tls/openssl/ticket-keys.ts'
@@ -55,16 +54,7 @@ async function openLink() {
     onGone: () => void (seen.gone += 1),
     mayShake: () => true,
   }
-  const { inputAt, plain } = thread.buffers
-  const link = new TlsLink(
-    reactor,
-    descriptor,
-    '127.0.0.1',
-    inputAt,
-    plain,
-    events,
-    (send) => new TlsConnection(thread, context, send),
-  )
+  const link = new TlsLink(reactor, descriptor, '127.0.0.1', thread, events, context, 1)
   link.begin()
   let isSecure = false
   client.once('secureConnect', () => void (isSecure = true))
