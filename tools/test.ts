@@ -19,6 +19,7 @@ import { findDearest, findOverBudget, readMeasured, toFigures } from './budgets.
 import { type Build, createBuildRecord } from './builds.ts'
 import { chooseFiles, type Lane, type Part, toGatewayParts, toLanes, toParts } from './parts.ts'
 import { inSeconds, projectRoot, runProgram } from './program.ts'
+import { type Timings, withUnmeasured } from './timings.ts'
 import {
   addCounts,
   countLines,
@@ -100,12 +101,20 @@ type Timed = { readonly name: string; readonly tookMs: number }
 
 const reports: string[] = []
 
+/** Durations of an earlier run, so that the longest files begin first; `TURNPIKE_TEST_TIMINGS=1` writes them. */
+function timingFlags(part: Part): string[] {
+  const ofProject = join(projectRoot, 'tools/timings.json')
+  if (process.env['TURNPIKE_TEST_TIMINGS']) return [`--timings=${ofProject}`, '--update-timings']
+  const timings = JSON.parse(readFileSync(ofProject, 'utf8')) as Timings
+  const ofRun = join(reportFolder, `${part.name}-${part.engine}-timings.json`)
+  writeFileSync(ofRun, JSON.stringify(withUnmeasured(timings, part.files)))
+  return [`--timings=${ofRun}`]
+}
+
 async function runPart(server: Server, part: Part, atOnce: number): Promise<TestCounts> {
   const reportFile = join(reportFolder, `${part.name}-${part.engine}.xml`)
   const flags = [
-    // Durations of an earlier run, so that the longest files begin first; `TURNPIKE_TEST_TIMINGS=1` writes them.
-    `--timings=${join(projectRoot, 'tools/timings.json')}`,
-    ...(process.env['TURNPIKE_TEST_TIMINGS'] ? ['--update-timings'] : []),
+    ...timingFlags(part),
     '--no-orphans',
     `--parallel=${atOnce}`,
     // A worker keeps its modules for the next file: importing the shop takes 0.3 s.
@@ -128,8 +137,10 @@ async function runPart(server: Server, part: Part, atOnce: number): Promise<Test
   const counted = { passed: 0, failed: 0, files: new Set<string>() }
   const progress = setInterval(() => {
     const spent = `${((performance.now() - startedAt) / 1000).toFixed(0)} s`
-    const done = `${counted.files.size} of ${part.files.length} files begun`
-    console.log(`...  ${part.name}: ${done}, ${counted.passed} passed, ${counted.failed} failed, ${spent}`)
+    const left = part.files.filter((file) => !counted.files.has(`${file}:`))
+    const done = `${part.files.length - left.length} of ${part.files.length} files done`
+    const last = left.length <= filesAtOnce ? `, left: ${left.join(' ')}` : ''
+    console.log(`...  ${part.name}: ${done}, ${counted.passed} passed, ${counted.failed} failed, ${spent}${last}`)
   }, progressEveryMs)
   const command = [process.execPath, '--no-env-file', 'test', ...flags, ...part.files.map((file) => `./${file}`)]
   const outcome = await runProgram(command, wholeRunMs, env, (text) => countLines(text, counted))
