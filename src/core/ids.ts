@@ -53,6 +53,11 @@ export function readId<K extends Kind>(of: K, text: string): Id<K> | undefined {
   return isBase32(text.slice(prefix.length)) ? (text as Id<K>) : undefined
 }
 
+/** The ids in a text such as JSON, each once; of subscriptions, which are UUIDs, too. */
+export const idsIn = (text: string): string[] => [
+  ...new Set(text.match(/[a-z]{3}_[0-9a-z]{26}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g)),
+]
+
 /** Lower bound of the ids made from this instant on. */
 export const firstId = (of: Kind, atMs: number): string => `${prefixes[of]}_${timeText(atMs)}${'0'.repeat(16)}`
 

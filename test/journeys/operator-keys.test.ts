@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { operatorTable } from '../../src/api/operation-tables.ts'
 import { createActions } from '../../src/app/shop/admin.ts'
+import type { CustomerId } from '../../src/core/ids.ts'
 import { type Answer, createAnswerChecker } from '../harness/answers.ts'
 import { engines } from '../harness/database.ts'
 import { type Service, startService } from '../harness/service.ts'
+import { credit } from '../harness/wired.ts'
 
 /** POSTs without a key: a repeat finds the state that the first one left, or is refused, and creates nothing. */
 const repeatable = `
@@ -156,6 +158,24 @@ describe.each([...engines])('Idempotency-Key of operators on %s', (engine) => {
     service.clock.advance(7 * 86_400_000)
     const later = await call('POST', path, { name: 'one' }, 'shared')
     expect(later.headers.has('idempotent-replayed')).toBe(false)
+  })
+
+  test("an erasure deletes the 4 sealed answers of operators about the customer, and no other", async () => {
+    const made = await call('POST', '/customers', { name: 'Anna Erased' }, 'erased-1')
+    const customer: CustomerId = made.data.customer_id
+    await credit(service.services, customer, 100_000n)
+    const { token } = (await call('POST', `/customers/${customer}/tokens`, { name: 'hers' }, 'erased-2')).data
+    const bought = await service.post('/premium/traffic/buy', { pool_type: 'residential', gb: 1 }, { token })
+    await call('POST', `/orders/${bought.data.order_id}/refund-traffic`, { note: 'a' }, 'erased-3')
+    await call('POST', `/customers/${customer}/link`, {}, 'erased-4')
+    await call('POST', '/customers', { name: 'Boris' }, 'erased-not')
+    const keys = async () => {
+      const sql = "SELECT key FROM answers WHERE key LIKE 'erased%' ORDER BY key"
+      return (await service.services.db.all<{ key: string }>(sql)).map(({ key }) => key)
+    }
+    expect(await keys()).toEqual(['erased-1', 'erased-2', 'erased-3', 'erased-4', 'erased-not'])
+    expect((await call('POST', `/customers/${customer}/erase`, { confirm: true })).status).toBe(200)
+    expect(await keys()).toEqual(['erased-not'])
   })
 
   test('a refused creation keeps no key', async () => {

@@ -1,3 +1,4 @@
+import { idsIn } from '../../core/ids.ts'
 import type { Tx } from '../../db/transaction.ts'
 import { keyReused } from './errors.ts'
 import { answerContext, keyForms, keyKeptMs, openAnswer, type Plain, readPlain, toCanonical } from './rules.ts'
@@ -26,7 +27,8 @@ export function createCreations({ clock, sha256, vault }: Pick<OrdersDeps, 'cloc
       return { answer: readPlain(openAnswer(vault, kept)), isReplayed: true }
     }
     const written = JSON.stringify(await make())
-    store.writeCreation(tx, row, vault.seal(written, answerContext(row)).toBase64())
+    const sealed = vault.seal(written, answerContext(row)).toBase64()
+    store.writeCreation(tx, row, sealed, idsIn(JSON.stringify(input) + written))
     return { answer: readPlain(written), isReplayed: false }
   }
 }

@@ -227,6 +227,8 @@ export async function takeCreation(
   return tx.first('SELECT request, body, created_at FROM answers WHERE customer_id = $1 AND key = $2', [customer, key])
 }
 
-export function writeCreation(tx: Tx, { customer, key }: AnswerRow, body: string): void {
-  tx.send('UPDATE answers SET body = $3 WHERE customer_id = $1 AND key = $2', [customer, key, body])
+/** An erasure deletes the answer if one of the ids is the customer's. */
+export function writeCreation(tx: Tx, { customer, key }: AnswerRow, body: string, ids: readonly string[]): void {
+  const sql = 'UPDATE answers SET body = $3, named_ids = $4 WHERE customer_id = $1 AND key = $2'
+  tx.send(sql, [customer, key, body, ids.length === 0 ? null : ids.join(' ')])
 }

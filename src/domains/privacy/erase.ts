@@ -1,4 +1,5 @@
 import type { CustomerId, RandomBytes } from '../../core/ids.ts'
+import { keysetPages } from '../../core/keyset-pages.ts'
 import { Refusal } from '../../core/refusal.ts'
 import type { Clock } from '../../core/time.ts'
 import type { Database, Tx } from '../../db/transaction.ts'
@@ -6,7 +7,7 @@ import type { Customers } from '../customers/index.ts'
 import type { Ledger } from '../ledger/index.ts'
 import type { Operators } from '../operators/index.ts'
 import type { Entry } from '../operators/rules.ts'
-import { idsIn, isBeginning, type Lost, redact, toLostDetails } from './rules.ts'
+import { isBeginning, type Lost, redact, thingsIn, toLostDetails } from './rules.ts'
 import * as store from './store.ts'
 
 /** A request that began before an erasure is over after this long; the erasure is repeated for its rows. */
@@ -37,7 +38,7 @@ export type ErasingDeps = {
 
 /** Those log entries that are about a customer. */
 async function findAbout(deps: ErasingDeps, customer: CustomerId, batch: readonly Entry[]): Promise<Entry[]> {
-  const named = batch.map((entry) => ({ entry, ...idsIn(entry.request) }))
+  const named = batch.map((entry) => ({ entry, ...thingsIn(entry.request) }))
   const owned = await store.ownedAmong(
     deps.db,
     customer,
@@ -73,6 +74,22 @@ async function redactLog(deps: ErasingDeps, customer: CustomerId): Promise<numbe
   }
 }
 
+/** Deletes operators' sealed answers about a customer, such as a new token, before their 7 days are over. */
+async function deleteAnswersAbout({ db }: ErasingDeps, customer: CustomerId): Promise<void> {
+  const read = (after: store.SealedAnswer, limit: number) => store.operatorsSealedAnswers(db, after, limit)
+  const from = { start: { customer_id: '', key: '', named_ids: '' }, size: atOnce, keyOf: (row: store.SealedAnswer) => row }
+  for await (const page of keysetPages(read, from)) {
+    const named = page.map((row) => ({ row, ids: row.named_ids.split(' ') }))
+    const ids = named.flatMap((each) => each.ids)
+    const owned = await store.ownedAmong(db, customer, ids, [])
+    const about = named.filter((each) => each.ids.some((id) => id === customer || owned.has(id)))
+    if (about.length === 0) continue
+    await db.transact(async (tx) => {
+      for (const { row } of about) await store.deleteSealedAnswer(tx, row)
+    })
+  }
+}
+
 /** Blanks the customer's things in many small transactions; the customer is blocked already. */
 async function blankThings(deps: ErasingDeps, customer: CustomerId): Promise<void> {
   for (const piece of store.blankings) {
@@ -92,6 +109,7 @@ async function finish(deps: ErasingDeps, customer: CustomerId) {
   await deps.db.transact((tx) => store.blankPerson(tx, customer, deps.clock()))
   await blankThings(deps, customer)
   while ((await deps.db.transact((tx) => store.forgetHosts(tx, customer, atOnce))) === atOnce) continue
+  await deleteAnswersAbout(deps, customer)
   const entries = await redactLog(deps, customer)
   const versions = await deps.history.erase(customer, deps.clock(), () => deps.random(8).toHex())
   await deps.db.transact((tx) => store.finishErasure(tx, customer, deps.clock()))

@@ -4,7 +4,7 @@ import { engines, openTestDatabase } from '../../../test/harness/database.ts'
 import { fillShop, wireFilled } from '../../../test/harness/filled.ts'
 import type { Services } from '../../app/shop/services.ts'
 import { auditOf } from '../../core/finding.ts'
-import { idsIn, isBeginning, monthStartsUntil, readCursor, redact, toCursor, withoutNames } from './rules.ts'
+import { isBeginning, monthStartsUntil, readCursor, redact, thingsIn, toCursor, withoutNames } from './rules.ts'
 
 describe.each([...engines])('retention on %s', (engine) => {
   let opened: Awaited<ReturnType<typeof openTestDatabase>>
@@ -75,7 +75,7 @@ test('redact keeps only ids, moments and numbers of a request', () => {
   })
   expect(redact('not json')).toBe('"[erased]"')
   expect(redact(redact(JSON.stringify(request)))).toBe(redact(JSON.stringify(request)))
-  expect(idsIn(JSON.stringify(request))).toEqual({ ids: [id], numbers: [17, 3] })
+  expect(thingsIn(JSON.stringify(request))).toEqual({ ids: [id], numbers: [17, 3] })
 })
 
 test('isBeginning recognises the audit entry that created a customer by its action, time and name', () => {

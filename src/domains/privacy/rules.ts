@@ -1,5 +1,6 @@
 import type { Address } from '../../core/address.ts'
 import { addMonths, monthStart } from '../../core/calendar.ts'
+import { idsIn } from '../../core/ids.ts'
 import { type Kopecks, toRoubles } from '../../core/money.ts'
 import { Refusal } from '../../core/refusal.ts'
 
@@ -86,10 +87,9 @@ export function redact(text: string): string {
 }
 
 /** The ids and bare numbers in a request. */
-export function idsIn(text: string): { readonly ids: readonly string[]; readonly numbers: readonly number[] } {
-  const ids = text.match(/[a-z]{3}_[0-9a-z]{26}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g) ?? []
+export function thingsIn(text: string): { readonly ids: readonly string[]; readonly numbers: readonly number[] } {
   const numbers = [...text.matchAll(/[":[,](\d{1,15})(?=[",\]}])/g)].map((found) => Number(found[1]))
-  return { ids: [...new Set(ids)], numbers: [...new Set(numbers)] }
+  return { ids: idsIn(text), numbers: [...new Set(numbers)] }
 }
 
 const personalFields = ['name', 'public_key', 'publicKey', 'comment']

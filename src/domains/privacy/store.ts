@@ -150,6 +150,20 @@ export async function redactAnswer(tx: Tx, key: string, request: string, answer:
   await tx.run('UPDATE operator_answers SET request = $2, answer = $3 WHERE key = $1', [key, request, answer])
 }
 
+/** The key of an operator's sealed answer, and the ids that the request and the answer name. */
+export type SealedAnswer = { readonly customer_id: string; readonly key: string; readonly named_ids: string }
+
+export const operatorsSealedAnswers = (reader: Reader, after: SealedAnswer, limit: number): Promise<SealedAnswer[]> =>
+  reader.all<SealedAnswer>(
+    `SELECT customer_id, key, named_ids FROM answers
+     WHERE named_ids IS NOT NULL AND (customer_id, key) > ($1, $2) ORDER BY customer_id, key LIMIT $3`,
+    [after.customer_id, after.key, limit],
+  )
+
+export async function deleteSealedAnswer(tx: Tx, { customer_id, key }: SealedAnswer): Promise<void> {
+  await tx.run('DELETE FROM answers WHERE customer_id = $1 AND key = $2', [customer_id, key])
+}
+
 /** Which of these ids and proxy numbers belong or belonged to the customer. */
 export async function ownedAmong(
   reader: Reader,
