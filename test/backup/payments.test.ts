@@ -29,8 +29,11 @@ describe.each([...engines])('payments of a restored shop on %s', (engine) => {
   /** Payments that were opened before the backup and paid after it. */
   const paid: PaymentId[] = []
   let unpaid: PaymentId
-  /** Opened and paid after the backup: the restored shop has no such payment. */
+  /** Opened and paid after the backup: the restored shop has no such payments. */
   let later: PaymentId
+  let unnoticed: PaymentId
+  /** Opened after the backup and not paid. */
+  let abandoned: PaymentId
 
   beforeAll(async () => {
     const original = await openTestDatabase(engine)
@@ -47,7 +50,9 @@ describe.each([...engines])('payments of a restored shop on %s', (engine) => {
     const backup = join(testDatabase.folder, 'backup')
     await backUp(configOfTestDatabase(engine, testDatabase, key), backup, clock.read, ignoreProgress)
     later = await begin()
-    for (const { id, mark } of card.side.bills.values()) if (mark !== unpaid) card.side.pay(id)
+    unnoticed = await begin()
+    abandoned = await begin()
+    for (const { id, mark } of card.side.bills.values()) if (mark !== unpaid && mark !== abandoned) card.side.pay(id)
     await services.paymentWatch.pollDue(20)
     restoredDatabase = await makeTestDatabase(engine)
     clock.advance(1000)
@@ -120,12 +125,46 @@ describe.each([...engines])('payments of a restored shop on %s', (engine) => {
     await notify(later)
     const [notice] = await shop.paymentOperator.unmatched(false, 10)
     expect(notice).toMatchObject({ reason: 'unknown', payment: later })
+    const wrong = { amount: kopecks(40_000n) }
+    expect((await refusalOf(credit(later, wrong))).reason).toBe('payment_amount_is_other')
     await credit(later)
     expect(await credit(later, { key: later.toUpperCase() })).toMatchObject({ isRepeat: true })
     const resolving = shop.paymentOperator.resolve(notice?.id as NoticeId, { customer, note: 'paid' })
     expect((await refusalOf(resolving)).reason).toBe('operator_key_of_other_transaction')
     expect(await balance()).toBe(before + 50_000n)
     expect(await findingsOf(shop)).toEqual([])
+  })
+
+  test('a credit of 400 ₽ under the id of a payment of 500 ₽ that the restored shop does not know changes nothing', async () => {
+    const before = await balance()
+    for (const also of [{ amount: kopecks(40_000n) }, { amount: kopecks(40_000n), key: null, reference: unnoticed }]) {
+      expect((await refusalOf(credit(unnoticed, also))).reason).toBe('payment_amount_is_other')
+    }
+    expect((await refusalOf(credit(abandoned))).reason).toBe('payment_not_paid')
+    card.side.isDown = true
+    expect((await refusalOf(credit(unnoticed))).reason).toBe('payment_not_confirmed')
+    card.side.isDown = false
+    expect(await balance()).toBe(before)
+    await notify(unnoticed)
+    const notices = await shop.paymentOperator.unmatched(false, 10)
+    const notice = notices.find(({ payment }) => payment === unnoticed)
+    await shop.paymentOperator.resolve(notice?.id as NoticeId, { customer, note: 'paid' })
+    expect(await balance()).toBe(before + 50_000n)
+    expect(await findingsOf(shop)).toEqual([])
+  })
+
+  test('a debit under the id of a payment is refused, so that the payment is credited when it is paid', async () => {
+    const topUp = { amount, method: 'card', returnUrl: undefined, email: undefined }
+    const { id } = (await shop.payments.begin({ customer, token: null }, undefined, topUp, 'http://shop')).payment
+    const before = await balance()
+    for (const key of [id, id.toUpperCase()]) {
+      const input = { kind: 'debit', amount: kopecks(100n), note: '', key, reference: null } as const
+      expect((await refusalOf(createActions(shop).adjust(customer, input))).reason).toBe('payment_id_as_key')
+    }
+    expect(await balance()).toBe(before)
+    card.side.pay(billOf(id))
+    await notify(id)
+    expect(await balance()).toBe(before + 50_000n)
   })
 
   test('a payment that an earlier version credited by hand becomes a notice when its provider reports the money', async () => {

@@ -126,6 +126,8 @@ const codeOfReason: Readonly<Record<Exclude<Reason, SelfCoded>, Code> & Partial<
   provider_not_configured: 'not_found',
   payment_not_manual: 'conflict',
   payment_is_other: 'conflict',
+  payment_amount_is_other: 'conflict',
+  payment_id_as_key: 'conflict',
   payment_not_paid: 'conflict',
   payment_not_confirmed: 'provider_error',
   payment_not_credited: 'conflict',

@@ -181,6 +181,12 @@ export const en = {
   payment_is_other: (of: { payment: string; customer: string; amount_rub: number }) =>
     `The payment ${of.payment} is ${rub(of.amount_rub)} RUB of the customer ${of.customer}. Nothing was credited. ` +
     'Credit that amount to that customer, or use another key and reference.',
+  payment_amount_is_other: (of: { payment: string; amount_rub: number }) =>
+    `The payment ${of.payment} is ${rub(of.amount_rub)} RUB. Nothing was credited. Credit that amount, or use another ` +
+    'key and reference.',
+  payment_id_as_key: (of: { payment: string }) =>
+    `${of.payment} is the id of a payment, and only its credit may have it as its key. Nothing was debited. ` +
+    'Use another key.',
   payment_not_paid: (of: { payment: string; provider: string }) =>
     `${of.provider} does not report the payment ${of.payment} as paid in full. Nothing was credited. ` +
     'See "turnpike payments show" and "turnpike payments unmatched".',

@@ -185,6 +185,11 @@ export const ru: Sentences = {
   payment_is_other: (of) =>
     `Платёж ${of.payment} — это ${rub(of.amount_rub)} ₽ покупателя ${of.customer}. Ничего не зачислено. ` +
     'Зачислите эту сумму этому покупателю или укажите другой ключ и другой номер.',
+  payment_amount_is_other: (of) =>
+    `Платёж ${of.payment} — это ${rub(of.amount_rub)} ₽. Ничего не зачислено. Зачислите эту сумму или укажите другой ` +
+    'ключ и другой номер.',
+  payment_id_as_key: (of) =>
+    `${of.payment} — номер платежа, такой ключ бывает только у его зачисления. Ничего не списано. Укажите другой ключ.`,
   payment_not_paid: (of) =>
     `${of.provider} не подтверждает, что платёж ${of.payment} оплачен полностью. Ничего не зачислено. ` +
     'См. «turnpike payments show» и «turnpike payments unmatched».',

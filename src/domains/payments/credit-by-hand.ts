@@ -1,5 +1,5 @@
-import { type CustomerId, readId } from '../../core/ids.ts'
-import { toRoubles } from '../../core/money.ts'
+import { type CustomerId, type PaymentId, readId, timeOfId } from '../../core/ids.ts'
+import { type Kopecks, toRoubles } from '../../core/money.ts'
 import { Refusal } from '../../core/refusal.ts'
 import type { Tx } from '../../db/transaction.ts'
 import type { Adjustment } from '../ledger/index.ts'
@@ -16,7 +16,8 @@ type Adjusted = Awaited<ReturnType<PaymentDeps['ledger']['adjust']>>
 /**
  * An operator's credit or debit. A credit that names a payment, by its key or its reference, credits the payment
  * itself: the provider is asked first, and the poll and the credit by hand exclude each other. A payment that the shop
- * does not know, such as one that was opened after a restored backup, is credited under its id as the key.
+ * does not know, such as one that was opened after a restored backup, is credited under its id as the key, with the
+ * amount of its notice or of its provider. No debit has that key: the payment could not be credited any more.
  */
 export async function adjustByHand(
   deps: PaymentDeps,
@@ -24,9 +25,14 @@ export async function adjustByHand(
   input: Adjustment,
   isDryRun = false,
 ): Promise<Adjusted> {
-  const id = input.kind === 'credit' ? paymentNamedBy(input) : undefined
+  const inKey = readPayment(input.key)
+  if (input.kind === 'debit' && inKey) {
+    throw new Refusal('payment_id_as_key', { payment: inKey }, { payment: inKey, charged: false })
+  }
+  const id = input.kind === 'credit' ? (inKey ?? readPayment(input.reference)) : undefined
   const payment = id && (await store.findAny(deps.db, id))
   if (!payment) {
+    if (id) await assertPaid(deps, id, input.amount, isDryRun)
     return deps.db.transact(async (tx) => {
       const adjusted = await deps.ledger.adjust(tx, customer, { ...input, key: id ?? input.key ?? null })
       if (!adjusted.isRepeat) await noteIfLow(deps, tx, adjusted.posting)
@@ -47,8 +53,34 @@ export async function adjustByHand(
 }
 
 /** Ids are lower case; an operator may have copied one in capitals. */
-const paymentNamedBy = ({ key, reference }: Adjustment) =>
-  readId('payment', (key ?? '').toLowerCase()) ?? readId('payment', (reference ?? '').toLowerCase())
+const readPayment = (text: string | null) => readId('payment', (text ?? '').toLowerCase())
+
+/**
+ * Refuses to credit a payment that the shop does not know with another amount than was paid: it would keep its notice
+ * from being credited. Without a notice, each provider is asked for it. One that no provider finds is the operator's word.
+ */
+async function assertPaid(deps: PaymentDeps, id: PaymentId, amount: Kopecks, isDryRun: boolean): Promise<void> {
+  const noticed = await store.findUnknown(deps.db, id)
+  const paid = noticed ?? (isDryRun ? undefined : await findAnywhere(deps, id))
+  if (paid?.amount == null || paid.currency !== 'RUB') return
+  const { provider } = paid
+  if (paid.state !== 'paid') throw new Refusal('payment_not_paid', { payment: id, provider }, { charged: false })
+  if (paid.amount === amount) return
+  const facts = { payment: id, amount_rub: toRoubles(paid.amount) }
+  throw new Refusal('payment_amount_is_other', facts, { ...facts, charged: false })
+}
+
+async function findAnywhere({ providers }: PaymentDeps, payment: PaymentId) {
+  for (const { kind, set } of await providers.list()) {
+    const connection = set?.connection
+    if (!connection) continue
+    const refused = () => new Refusal('payment_not_confirmed', { payment, provider: kind.name })
+    const find = () => connection.findOpened(payment, timeOfId(payment))
+    const found = await callProvider(find, { refused, unavailable: refused })
+    if (found) return { ...found, provider: kind.name }
+  }
+  return undefined
+}
 
 /** The provider's current status. The operator's word counts only where there is no provider to ask. */
 function askAbout(payment: Payment, connection: PaymentProvider): Promise<ProviderStatus | undefined> {

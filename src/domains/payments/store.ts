@@ -452,6 +452,16 @@ export const listNotices = (reader: Reader, withResolved: boolean, limit: number
     [withResolved ? 1 : 0, limit],
   )
 
+/** What a provider reported as paid for a payment that the shop does not know. */
+export async function findUnknown(reader: Reader, payment: PaymentId) {
+  const notice = await noticeColumns.first(
+    reader,
+    `SELECT * FROM payment_notices WHERE payment_id = $1 AND reason = 'unknown' ORDER BY id LIMIT 1`,
+    [payment],
+  )
+  return notice && ({ ...notice, state: 'paid' } as const)
+}
+
 export const lockUnresolved = (tx: Tx, notice: NoticeId): Promise<Notice | undefined> =>
   noticeColumns.first(tx, 'SELECT * FROM payment_notices WHERE id = $1 AND resolved_at IS NULL FOR UPDATE', [notice])
 
