@@ -229,6 +229,28 @@ describe.each([...enginesOf('sqlite')])('a gateway with a challenge host and one
     expect([new URL(proxies[0]).port, browser_host]).toEqual([String(tlsPort), 'localhost'])
   })
 
+  test('a client that resumes a TLS 1.2 session of the other name gets the 404 of the site or the 407 of the name that it asks for', async () => {
+    const ask = async (servername: string, session?: Buffer) => {
+      const line = connect({
+        host: '127.0.0.1',
+        port: tlsPort,
+        rejectUnauthorized: false,
+        maxVersion: 'TLSv1.2',
+        servername,
+        ...(session && { session }),
+      })
+      const given = session ? [session] : once(line, 'session')
+      line.write(`GET ${origin.url}/ HTTP/1.1\r\nHost: localhost\r\n\r\n`)
+      const [bytes] = (await once(line, 'data')) as [Buffer]
+      line.destroy()
+      return { status: Number(bytes.toString('latin1').split(' ')[1]), session: (await given)[0] as Buffer }
+    }
+    const [site, proxy] = [await ask('site.test'), await ask('localhost')]
+    expect([site.status, proxy.status]).toEqual([404, 407])
+    expect((await ask('site.test', proxy.session)).status).toBe(404)
+    expect((await ask('localhost', site.session)).status).toBe(407)
+  })
+
   test('the TLS host is also the one for browsers with TURNPIKE_GATEWAY_SITE=off', async () => {
     const listed = await buyIn('FR')
     await other.takeOver(undefined, { TURNPIKE_GATEWAY_SITE: 'off' })

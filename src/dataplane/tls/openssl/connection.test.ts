@@ -119,6 +119,20 @@ for (const version of versions)
     expect(await isReused()).toBeFalse()
   })
 
+for (const version of versions)
+  test(`${version}: a session resumes under its own name only, and the name is that of the current ClientHello`, async () => {
+    callbacks.setTicketKeys([makeTicketKey()])
+    const options = { minVersion: version, maxVersion: version }
+    const first = join({ ...options, servername: 'shop.test' })
+    const [session] = (await once(first.client, 'session')) as [Buffer]
+    first.connection.free()
+    for (const servername of ['shop.test', 'other.test', undefined]) {
+      const { client, connection } = await joined({ ...options, session, ...(servername && { servername }) })
+      expect([connection.serverName, client.isSessionReused()]).toEqual([servername, servername === 'shop.test'])
+      connection.free()
+    }
+  })
+
 test('a full wire keeps at most one write of 64 KiB, takes no more bytes, and sends the rest later', async () => {
   const { connection, wire, received } = await joined()
   const bytes = Buffer.alloc(200_000, 'b')

@@ -1,4 +1,4 @@
-import { CString, JSCallback, ptr } from 'bun:ffi'
+import { CString, JSCallback, type Pointer, ptr, toArrayBuffer } from 'bun:ffi'
 import { type Certificate, coversName } from '../certificate.ts'
 import { ciphers, minVersion, onlyHttp1, withHttp2 } from '../parameters.ts'
 import { type Library, orZero, takeError } from './library.ts'
@@ -28,6 +28,9 @@ const maxChain = 10
 const OK = 0
 const ALERT_FATAL = 2
 const OPENSSL_NPN_NEGOTIATED = 1
+const SSL_CLIENT_HELLO_SUCCESS = 1
+/** Number of the extension (RFC 6066). */
+const serverNameExtension = 0
 const sessionIdContext = Buffer.from('turnpike')
 
 /** Passed as it is, which keeps it alive during the call. */
@@ -40,6 +43,10 @@ export class TlsCallbacks {
   readonly tickets: TicketCrypter
   private readonly offered: Uint8Array
   private readonly offeredAt: number
+  /** Where OpenSSL writes the address and the length of an extension. */
+  private readonly place = new DataView(new ArrayBuffer(4096))
+  private readonly placeAt = Number(ptr(this.place))
+  readonly separateNames: JSCallback
   readonly chooseProtocol: JSCallback
   readonly chooseCertificate: JSCallback
   readonly cryptTicket: JSCallback
@@ -64,6 +71,15 @@ export class TlsCallbacks {
           : ALERT_FATAL,
       { args: [pointer, pointer, pointer, pointer, 'u32', pointer], returns: 'i32' },
     )
+    // Runs before a session is looked for. Over TLS 1.2, OpenSSL names a resumed connection after its first handshake: a
+    // session of another name would choose between the site and the proxy.
+    this.separateNames = new JSCallback(
+      (ssl: number) => {
+        this.keepSessionsApart(ssl)
+        return SSL_CLIENT_HELLO_SUCCESS
+      },
+      { args: [pointer, pointer, pointer], returns: 'i32' },
+    )
     this.chooseCertificate = new JSCallback(
       (ssl: number, _alert: number, id: number) => {
         const name = orZero(library.SSL_get_servername(ssl, 0))
@@ -79,6 +95,17 @@ export class TlsCallbacks {
     )
   }
 
+  /** Sessions of different contexts do not resume each other: each server name is one. */
+  private keepSessionsApart(ssl: number): void {
+    const { library, place, placeAt } = this
+    if (library.SSL_client_hello_get0_ext(ssl, serverNameExtension, placeAt, placeAt + 8) !== 1) return
+    const [at, length] = [Number(place.getBigUint64(0, true)), Number(place.getBigUint64(8, true))]
+    if (length === 0) return
+    const bytes = new Uint8Array(toArrayBuffer(at as Pointer, 0, length))
+    const digest = new Bun.CryptoHasher('sha256').update(bytes).digest()
+    library.SSL_set_session_id_context(ssl, digest, digest.length)
+  }
+
   setTicketKeys(keys: readonly TicketKey[]): void {
     this.tickets.setKeys(keys)
   }
@@ -90,7 +117,8 @@ export class TlsCallbacks {
 
   /** No connection may be in a handshake. For tests: a thread keeps its callbacks. */
   free(): void {
-    for (const callback of [this.chooseProtocol, this.chooseCertificate, this.cryptTicket]) callback.close()
+    const { chooseProtocol, separateNames, chooseCertificate, cryptTicket } = this
+    for (const callback of [chooseProtocol, separateNames, chooseCertificate, cryptTicket]) callback.close()
   }
 
   get lib(): Library {
@@ -150,7 +178,7 @@ export class TlsContext {
   }
 
   private configure(context: number): void {
-    const { lib: library, chooseProtocol, chooseCertificate, cryptTicket } = this.callbacks
+    const { lib: library, chooseProtocol, separateNames, chooseCertificate, cryptTicket } = this.callbacks
     const demand = (isDone: boolean, name: string): void => {
       if (!isDone) throw new Error(`OpenSSL refuses ${name}: ${takeError(library)}`)
     }
@@ -166,6 +194,7 @@ export class TlsContext {
     library.SSL_CTX_set_num_tickets(context, ticketsPerHandshake)
     library.SSL_CTX_set_session_id_context(context, sessionIdContext, sessionIdContext.length)
     const addressOf = ({ ptr: address }: JSCallback): number => Number(address)
+    library.SSL_CTX_set_client_hello_cb(context, addressOf(separateNames), 0)
     library.SSL_CTX_set_alpn_select_cb(context, addressOf(chooseProtocol), 0)
     library.SSL_CTX_callback_ctrl(context, SSL_CTRL_SET_TLSEXT_SERVERNAME_CB, addressOf(chooseCertificate))
     library.SSL_CTX_ctrl(context, SSL_CTRL_SET_TLSEXT_SERVERNAME_ARG, 0, this.id)
