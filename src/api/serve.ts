@@ -1,6 +1,7 @@
 import { type Address, contains, type Prefix, readAddress } from '../core/address.ts'
 import type { Log } from '../core/log.ts'
 import { classify } from '../core/reserved.ts'
+import type { EndedPurchase } from '../domains/payments/index.ts'
 import type { RequestNote } from './answers.ts'
 import { nodeBase } from './node/http.ts'
 
@@ -136,6 +137,12 @@ function sourceOf(request: Request, peer: Address | undefined, trusted: readonly
     source = readAddress(next)
   }
   return source
+}
+
+/** Logs a purchase that the shop made for a payment, as one that a customer's request made. */
+export const purchaseNotes = (log: Log) => (ended: EndedPurchase): void => {
+  const { state, ...fields } = ended
+  log.info(state === 'bought' ? 'sold' : state, fields)
 }
 
 /**

@@ -180,7 +180,7 @@ describe.each([...engines])('payments on %s', (engine) => {
   )
 
   test('a payment with a purchase buys once, at the quoted price, although prices have doubled', async () => {
-    const { token } = await shop.newCustomer()
+    const { customer, token } = await shop.newCustomer()
     const { data: quoted } = await shop.get('/vpn/quote?period=1', { token })
     const purchase = { product: 'vpn', period: 1 }
     const topUp = { amount_rub: quoted.price_rub, method: 'sandbox', purchase }
@@ -204,6 +204,9 @@ describe.each([...engines])('payments on %s', (engine) => {
       status: 'paid',
       purchase: { state: 'bought', order_id: expect.stringMatching(/^ord_/) },
     })
+    // Three processes may try: the log has one line.
+    const lines = shop.log.map((line) => JSON.parse(line)).filter((line) => line.payment === begun.payment_id)
+    expect(lines).toMatchObject([{ event: 'sold', customer, product: 'vpn', order: now.purchase.order_id }])
     const { data: listed } = await shop.get('/orders', { token })
     expect(listed.orders).toMatchObject([{ order_id: now.purchase.order_id, price_rub: quoted.price_rub }])
     expect(await balanceOf(token)).toBe(0)

@@ -44,7 +44,7 @@ import {
   createRefunds,
   createStories,
 } from '../../domains/orders/index.ts'
-import { createPayments, createPaymentsVerifier } from '../../domains/payments/index.ts'
+import { createPayments, createPaymentsVerifier, type EndedPurchase } from '../../domains/payments/index.ts'
 import { createAccessVerifier, createPremium, createPremiumVerifier } from '../../domains/premium/index.ts'
 import { type PremiumTerms, shippedTerms } from '../../domains/premium/rules.ts'
 import { createPricing } from '../../domains/pricing/index.ts'
@@ -94,6 +94,8 @@ export type ShopConfig = {
   /** Where checkpoints are written besides the database. */
   readonly checkpoints?: { readonly file: string | undefined; readonly url: string | undefined }
   readonly retention?: Retention
+  /** Called for each purchase of a payment that is over; for the log. */
+  readonly onPurchase?: (ended: EndedPurchase) => void
   /** Self-registration and mail; off by default. */
   readonly joining?: { readonly isOpen: boolean; readonly mail: Mail | undefined; readonly siteUrl: () => string }
 }
@@ -183,7 +185,7 @@ export function createServices(plainDb: Database, given: Runtime, config: ShopCo
   })
   const storyOf = createStories({ db, ledger, events, deliveredOf })
   const buyers = [dedicated.buyer, premium.traffic.buyer, vpn.buyer]
-  const paid = createPayments({ ...shared, once, kinds: providerKinds, buyers })
+  const paid = createPayments({ ...shared, once, kinds: providerKinds, buyers, onPurchase: config.onPurchase })
   const verifiers: readonly Verifier[] = [
     createShopVerifier(base),
     createMoneyVerifier({ ...base, ledger: ledgerAudit, customers }),

@@ -19,7 +19,7 @@ import { vpnOperations } from '../../api/customer/vpn/routes.ts'
 import { createHttp, mount } from '../../api/http.ts'
 import { createNodeHttp } from '../../api/node/http.ts'
 import { createNodeState } from '../../api/node/state.ts'
-import { requestNotes, type Server, serve, serveSocket } from '../../api/serve.ts'
+import { purchaseNotes, requestNotes, type Server, serve, serveSocket } from '../../api/serve.ts'
 import { soldIn } from '../../api/sold.ts'
 import { machineCommand } from '../../cli/command.ts'
 import type { Address } from '../../core/address.ts'
@@ -98,7 +98,8 @@ export async function openShop(config: Config, log: Log, given: Runtime = realRu
   const mail = await openMail(config, log)
   let site = ''
   const joining = { isOpen: config.registration !== 'off', mail, siteUrl: () => site }
-  const services = createServices(db, runtime, { ...shopConfigOf(config, vault), joining })
+  const onPurchase = purchaseNotes(log)
+  const services = createServices(db, runtime, { ...shopConfigOf(config, vault), joining, onPurchase })
   const historyJobs = await followHistory(config, services, log)
   await services.stock.ranges.unfinished.adoptOld()
   await db.transact((tx) => services.fleet.ensurePasswordKey(tx))

@@ -1,4 +1,4 @@
-import type { OrderId, PaymentId, RandomBytes } from '../../core/ids.ts'
+import type { CustomerId, OrderId, PaymentId, RandomBytes } from '../../core/ids.ts'
 import type { Kopecks } from '../../core/money.ts'
 import { Refusal } from '../../core/refusal.ts'
 import type { Clock } from '../../core/time.ts'
@@ -12,7 +12,7 @@ import type { Once, Orders } from '../orders/index.ts'
 import { balanceLow, type Plain } from '../orders/rules.ts'
 import { ProviderRefused, ProviderUnavailable } from './ports.ts'
 import type { Providers } from './providers.ts'
-import { type Payment, type ProviderStatus, toPay } from './rules.ts'
+import { type AwaitedPurchase, type Payment, type ProviderStatus, toPay } from './rules.ts'
 import * as store from './store.ts'
 
 /** A product that a payment can buy: its price now, and its purchase at the prices of a price list. */
@@ -25,6 +25,14 @@ export type Buyer = {
   ): Promise<{ readonly order: OrderId | null }>
 }
 
+/** The end of a purchase that was attached to a payment. */
+export type EndedPurchase = Pick<AwaitedPurchase, 'product' | 'state' | 'order'> & {
+  readonly payment: PaymentId
+  readonly customer: CustomerId
+  /** Of a refusal. */
+  readonly reason: string | null
+}
+
 /** The first parameter of every use case of payments. */
 export type PaymentDeps = {
   readonly db: Database
@@ -35,6 +43,8 @@ export type PaymentDeps = {
   readonly pricing: { readonly current: () => Promise<{ readonly version: number }> }
   readonly buyers: readonly Buyer[]
   readonly once: Once
+  /** Called once for each purchase that is over, after its commit; for the log. */
+  readonly onPurchase?: ((ended: EndedPurchase) => void) | undefined
   readonly providers: Providers
   /** Token bucket for each customer's wrong promo codes. */
   readonly codeGuesses: ReturnType<typeof createTokenBuckets>

@@ -12,7 +12,7 @@ import * as store from './store.ts'
 import { notify, pollDue } from './watch.ts'
 
 export { createPaymentsVerifier } from './audit.ts'
-export type { Buyer } from './deps.ts'
+export type { Buyer, EndedPurchase } from './deps.ts'
 export type { Providers } from './providers.ts'
 export type { PurchaseInput } from './purchases.ts'
 export { askAgainAfterRestore } from './store.ts'

@@ -60,19 +60,22 @@ export async function assertMayHold({ clock }: PaymentDeps, tx: Tx, payment: Pay
   throw new Refusal('held_amount_limit', { max_rub: toRoubles(maxHeld.sum) }, { charged: false })
 }
 
-const endPurchase = (
-  { db }: PaymentDeps,
+async function endPurchase(
+  { db, onPurchase }: PaymentDeps,
   id: PaymentId,
   after: Pick<AwaitedPurchase, 'state' | 'order' | 'problem'>,
-): Promise<void> =>
-  db.transact(async (tx) => {
+): Promise<void> {
+  const ended = await db.transact(async (tx) => {
     const payment = await store.lockPayment(tx, id)
-    if (!payment?.purchase) return
+    if (!payment?.purchase) return undefined
     const { state } = payment.purchase
     // Another process may have let it lapse while this one bought it.
-    if (state !== 'waiting' && !(state === 'lapsed' && after.state === 'bought')) return
+    if (state !== 'waiting' && !(state === 'lapsed' && after.state === 'bought')) return undefined
     store.updatePayment(tx, { ...payment, purchase: { ...payment.purchase, ...after } })
+    return { payment: id, customer: payment.customer, product: payment.purchase.product }
   })
+  if (ended) onPurchase?.({ ...ended, state: after.state, order: after.order, reason: after.problem?.reason ?? null })
+}
 
 /**
  * Buys what a payment was made for. The purchase has an idempotency key of the payment's own, so that it happens once;
