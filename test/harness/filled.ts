@@ -441,8 +441,17 @@ async function buyVpn({ services, clock }: Shop, anna: Buyer, boris: Buyer): Pro
   await vpn.addDevice(anna.customer, { uuid, name: 'tablet', publicKey: ownKey })
   const removed = await vpn.addDevice(anna.customer, { uuid, name: 'old phone' })
   await vpn.removeDevice(anna.customer, { uuid, device: removed.configuration.device.id })
+  const increase = async ({ by }: Buyer, of: Sold, count: number): Promise<void> => {
+    clock.advance(1000)
+    const order = { uuid: of.view.subscription.uuid as never, count }
+    await keyed(by, `slots ${clock.nowMs}`, (request) => vpn.increase(request as never, order))
+  }
+  await increase(anna, first, 1)
+  await increase(anna, first, 3)
+  await increase(boris, fourth, 2)
   clock.advance(1000)
   await keyed(anna.by, 'renew vpn', (request) => vpn.renew(request as never, { uuid, months: 3 }))
+  await increase(anna, first, 2)
   const used = [first, second, third].map((sold) => sold.view.devices[0]?.id ?? '')
   for (const [index, boot] of ['2025', '2026'].entries()) {
     const peers = used.map((id, at) => ({

@@ -3,7 +3,7 @@ import { enginesOf } from '../harness/database.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { findingsOf, report } from '../harness/vpn.ts'
 
-type Bought = { uuid: string; device: string; order: string; second: string }
+type Bought = { uuid: string; device: string; order: string; second: string; slots: string }
 
 /** Each corruption: its name, the statements that cause it, and the finding that `verify` must report. */
 const corruptions: readonly (readonly [
@@ -174,11 +174,40 @@ const corruptions: readonly (readonly [
     /address_stray/,
   ],
   [
+    'bought slots that no order paid for',
+    ({ uuid }) => [['UPDATE vpn_subscriptions SET slots = slots + 1, device_limit = 50 WHERE uuid = $1', [uuid]]],
+    /subscription_slots/,
+  ],
+  [
+    'fewer devices than the bought slots allow',
+    ({ uuid }) => [['UPDATE vpn_subscriptions SET device_limit = device_limit - 1 WHERE uuid = $1', [uuid]]],
+    /subscription_devices/,
+  ],
+  ['a slot purchase of more slots', ({ slots }) => editSlots('slots = slots + 1', slots), /slots_order/],
+  ['a slot purchase at another price', ({ slots }) => editSlots('price = price - 1', slots), /slots_order/],
+  ['a slot purchase that lasts longer', ({ slots }) => editSlots('ends_at = ends_at + 1', slots), /slots_time/],
+  ['a slot purchase of another term', ({ slots }) => editSlots('after_term = 2', slots), /slots_time/],
+  ['a slot purchase with another refund rule', ({ slots }) => editSlots("refund = 'none'", slots), /slots_order/],
+  ['a refund of slots in use', ({ slots }) => editSlots('refunded = 1', slots), /slots_refund/],
+  [
+    'a deleted slot purchase',
+    ({ slots }) => [['DELETE FROM vpn_slots WHERE order_id = $1', [slots]]],
+    /terms_counted|subscription_slots/,
+  ],
+  [
+    'a term that renewed other slots',
+    ({ uuid }) => [['UPDATE vpn_terms SET slots = 1 WHERE subscription_uuid = $1 AND seq = 2', [uuid]]],
+    /term_slots/,
+  ],
+  [
     'an order without a term',
     ({ order }) => [["UPDATE orders SET product = 'dedicated' WHERE id = $1", [order]]],
     /term_product|terms_counted/,
   ],
 ]
+
+const editSlots = (change: string, order: string) =>
+  [[`UPDATE vpn_slots SET ${change} WHERE order_id = $1`, [order]]] as const
 
 /** The verifiers of subscriptions and of the orders that paid for them. */
 const parts = ['vpn', 'money']
@@ -193,10 +222,11 @@ describe.each([...enginesOf('sqlite')])('verify of VPN subscriptions on %s', (en
   async function addSubscriber(): Promise<Bought> {
     const { token } = await service.newCustomer(10_000n)
     const bought = (await service.post('/vpn/buy', { period: 1 }, { token })).data
+    const slots = (await service.post('/vpn/devices/increase', { count: 2 }, { token })).data.order_id
     await service.post('/vpn/renew', { period: 3 }, { token })
     const second = (await service.post('/vpn/devices', {}, { token })).data.device.id
     await report(service, 'boot', [{ device: bought.device, rx: 10, tx: 10 }])
-    return { uuid: bought.uuid, device: bought.device, order: bought.order_id, second }
+    return { uuid: bought.uuid, device: bought.device, order: bought.order_id, second, slots }
   }
 
   test('verify finds nothing in an intact shop and counts its 1 subscription and 2 devices', async () => {

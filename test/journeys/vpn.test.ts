@@ -43,6 +43,8 @@ describe.each([...enginesOf('sqlite')])('VPN operations on %s', (engine) => {
       period: 12,
       price_rub: 2690,
       price_per_month_rub: 224.17,
+      slots: 0,
+      slots_price_rub: 0,
       available: false,
       valid_until: null,
     })

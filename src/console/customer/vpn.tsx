@@ -82,6 +82,23 @@ const vpnMessages = messages({
     '{name} is disconnected at once, and its key is deleted.',
     '{name} сразу отключится, его ключ будет удалён.',
   ),
+  slots: pair('More devices', 'Больше устройств'),
+  slotsAbout: pair(
+    'They can be used until the end of the subscription. Each renewal renews them at this price.',
+    'Места действуют до конца подписки. Каждое продление продлевает и их, по этой цене.',
+  ),
+  slotsCount: pair('How many', 'Сколько'),
+  slotsOf: pair(
+    (count: number, format: Format) => format.plural(count, 'device', 'devices'),
+    (count, format) => format.plural(count, 'устройство', 'устройства', 'устройств'),
+  ),
+  slotsBought: phrase('Now {limit} devices at most, for {price}', 'Теперь устройств не больше {limit}, за {price}'),
+  slotsRenewed: phrase('Of this {price} for {count}.', 'Из них {price} за {count}.'),
+  removeAll: pair('Remove all devices', 'Удалить все устройства'),
+  removeAllAbout: pair(
+    'All devices are disconnected at once, and their keys are deleted. The secret link stays.',
+    'Все устройства сразу отключатся, их ключи будут удалены. Секретная ссылка останется.',
+  ),
   add: pair('Add a device', 'Добавить устройство'),
   addName: pair('Name of the device', 'Имя устройства'),
   qr: pair('QR code of the configuration', 'QR-код конфигурации'),
@@ -181,8 +198,10 @@ function BoughtVpn({ bought, onClose }: BoughtVpnProps) {
 
 type Prices = Extract<CustomerAnswer<'quoteVpn'>, { prices: unknown }>['prices']
 
-function usePrices() {
-  const { data, error, refetch } = useRead('quoteVpn', {}, { everyMs: quoteEveryMs })
+/** The terms on sale; for a subscription, with the slots that its renewal renews. */
+function usePrices(uuid?: string) {
+  const given = uuid === undefined ? {} : { query: { uuid } }
+  const { data, error, refetch } = useRead('quoteVpn', given, { everyMs: quoteEveryMs })
   return { data: data && 'prices' in data ? data.prices : undefined, isServed: data?.available ?? true, error, refetch }
 }
 
@@ -246,7 +265,7 @@ function Buying({ purchase, onPaid }: BuyingProps) {
 const tones: Readonly<Record<string, Tone>> = { ACTIVE: 'good', LIMITED: 'warn', DISABLED: 'bad' }
 
 type Open =
-  | { readonly form: 'renew' | 'add' | 'rename' | 'end' }
+  | { readonly form: 'renew' | 'add' | 'slots' | 'removeAll' | 'rename' | 'end' }
   | { readonly form: 'setup' | 'remove'; readonly device: VpnDevice }
 
 function Subscription({ of, isSold }: { readonly of: VpnSubscription; readonly isSold: boolean }) {
@@ -283,9 +302,15 @@ function Subscription({ of, isSold }: { readonly of: VpnSubscription; readonly i
         >
           {t.add}
         </Button>
+        <Slots of={of} onOpen={() => setOpen({ form: 'slots' })} />
         <Button variant="default" onClick={() => setOpen({ form: 'rename' })}>
           {t.rename}
         </Button>
+        {of.devices.length > 1 && (
+          <Button variant="subtle" color="gray" onClick={() => setOpen({ form: 'removeAll' })}>
+            {t.removeAll}
+          </Button>
+        )}
         <Button variant="subtle" color="gray" onClick={() => setOpen({ form: 'end' })}>
           {t.end}
         </Button>
@@ -310,6 +335,10 @@ function Opened({ open, onOpen, ...form }: OpenedProps): ReactNode {
   switch (open.form) {
     case 'renew':
       return <Renew {...form} />
+    case 'slots':
+      return <BuySlots {...form} />
+    case 'removeAll':
+      return <RemoveAll {...form} />
     case 'rename':
       return <Rename {...form} />
     case 'add':
@@ -396,10 +425,11 @@ function SecretLink({ of: { uuid, subscription_url: url } }: { readonly of: VpnS
 
 function Renew({ of, onDone }: FormProps) {
   const { t, format } = useMessages(vpnMessages)
-  const prices = usePrices().data ?? []
+  const prices = usePrices(of.uuid).data ?? []
   const purchase = usePurchase('renewVpn')
   const [period, setPeriod] = useState(1)
-  const price = prices.find((each) => each.period === period)?.price_rub
+  const chosen = prices.find((each) => each.period === period)
+  const price = chosen?.price_rub
   if (purchase.data) {
     const { expires_at, price_rub } = purchase.data
     return (
@@ -412,6 +442,9 @@ function Renew({ of, onDone }: FormProps) {
     <div className="stack">
       <Text c="dimmed">{t.renewAbout}</Text>
       <TermChoice prices={prices} value={period} onChange={setPeriod} />
+      {chosen !== undefined && chosen.slots > 0 && (
+        <Text>{t.slotsRenewed(format.money(chosen.slots_price_rub), t.slotsOf(chosen.slots, format))}</Text>
+      )}
       <RefusalNotice error={purchase.error} />
       <Button
         disabled={price === undefined}
@@ -422,6 +455,70 @@ function Renew({ of, onDone }: FormProps) {
       </Button>
     </div>
   )
+}
+
+const useSlotPrices = () => {
+  const { data } = useRead('quoteVpnSlots', {}, { everyMs: quoteEveryMs })
+  return data && 'prices' in data ? data.prices : []
+}
+
+/** The button to more devices, where they are sold and the subscription runs. */
+function Slots({ of, onOpen }: { readonly of: VpnSubscription; readonly onOpen: () => void }) {
+  const { t } = useMessages(vpnMessages)
+  const isRunning = of.status === 'ACTIVE' || of.status === 'LIMITED'
+  if (useSlotPrices().length === 0 || !isRunning) return null
+  return (
+    <Button variant="default" onClick={onOpen}>
+      {t.slots}
+    </Button>
+  )
+}
+
+function BuySlots({ of, onDone }: FormProps) {
+  const { t, format } = useMessages(vpnMessages)
+  const prices = useSlotPrices()
+  const purchase = usePurchase('increaseVpnDevices')
+  const [count, setCount] = useState(1)
+  const price = prices.find((each) => each.count === count)?.price_rub
+  if (purchase.data) {
+    const { device_limit, price_rub } = purchase.data
+    return (
+      <Outcome title={t.slotsBought(format.number(device_limit), format.money(price_rub))}>
+        <Button onClick={onDone}>{t.close}</Button>
+      </Outcome>
+    )
+  }
+  const options = prices.map((each) => ({
+    value: each.count,
+    label: (
+      <>
+        {t.slotsOf(each.count, format)}
+        <br />
+        <strong>{format.money(each.price_rub)}</strong>
+      </>
+    ),
+  }))
+  return (
+    <div className="stack">
+      <Text c="dimmed">{t.slotsAbout}</Text>
+      <Choices legend={t.slotsCount} value={count} options={options} onChange={setCount} />
+      <RefusalNotice error={purchase.error} />
+      <Button
+        disabled={price === undefined}
+        loading={purchase.isPending}
+        onClick={() => purchase.buy({ uuid: of.uuid, count, max_price_rub: price })}
+      >
+        {t.buyFor(format.money(price ?? 0))}
+      </Button>
+    </div>
+  )
+}
+
+function RemoveAll({ of: { uuid }, onDone }: FormProps) {
+  const { t } = useMessages(vpnMessages)
+  const change = useChange('resetVpnDevices', onDone)
+  const remove = () => change.mutate({ body: { uuid } })
+  return <Confirm about={t.removeAllAbout} label={t.removeAll} color="red" change={change} onConfirm={remove} />
 }
 
 function AddDevice({ of, onAdded }: { readonly of: VpnSubscription; readonly onAdded: (device: VpnDevice) => void }) {

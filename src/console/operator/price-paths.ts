@@ -37,5 +37,5 @@ export function unitOf(path: string): 'day' | 'gigabyte' | 'term' | 'percent' | 
   if (last === 'per_day') return 'day'
   if (last === 'per_gb') return 'gigabyte'
   if (last === 'percent') return 'percent'
-  return parent === 'months' || parent === 'per_period' ? 'term' : undefined
+  return parent === 'months' || parent === 'slots' || parent === 'per_period' ? 'term' : undefined
 }

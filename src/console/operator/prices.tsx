@@ -92,6 +92,7 @@ const priceMessages = messages({
     expires_days: pair('days until expiry', 'дней до окончания'),
     months: pair('months', 'месяцев'),
     device_limit: pair('devices', 'устройств'),
+    slots: pair('more devices', 'ещё устройств'),
     traffic_gb: pair('gigabytes', 'гигабайт'),
     speed_mbit: pair('speed, Mbit/s', 'скорость, Мбит/с'),
     refund: pair('refund', 'возврат'),

@@ -76,6 +76,7 @@ export const en = {
     `This subscription already has ${count(of.limit, { one: 'device', other: 'devices' })}, its maximum. Remove one ` +
     'first.',
   daily_device_limit: (of: { max: number }) => `At most ${of.max} devices can be added in a day. Try again tomorrow.`,
+  slot_limit: (of: { max: number }) => `A subscription has at most ${of.max} bought device slots. Nothing was charged.`,
   subscription_not_active: (of: { status: string }) =>
     `This subscription is ${statuses[of.status] ?? of.status}, so no device can be added.`,
   subscription_disabled: 'This subscription is disabled. Ask the seller.',
@@ -277,6 +278,7 @@ export const en = {
     'Private, loopback and reserved addresses are not stock in production: customers could not use them.',
   no_prices: 'The shop has no prices yet. Nothing was charged; ask the seller.',
   vpn_not_sold: 'VPN is not for sale here.',
+  vpn_slots_not_sold: 'More devices for a VPN subscription are not for sale here.',
   pool_not_sold: (of: { pool: string }) => `Traffic of the pool ${of.pool} is not for sale here.`,
   ipv_not_sold: (of: { ipv: number }) => `A proxy with ipv ${of.ipv} is not for sale here.`,
   country_not_sold: (of: { ipv: number; country: string; allowed: readonly string[] }) =>

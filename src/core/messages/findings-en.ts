@@ -401,6 +401,16 @@ const problems = {
     `its speed is ${of.stored ?? 'unlimited'}, the last paid price list says ${of.expected ?? 'unlimited'}`,
   subscription_devices: (of: { stored: number; expected: number }) =>
     `it allows ${of.stored} devices, the last paid price list ${of.expected}`,
+  subscription_slots: (of: { stored: number; expected: number }) =>
+    `it has ${of.stored} bought device slots, its orders paid for ${of.expected}`,
+  term_slots: (of: { term: number; stored: number; expected: number }) =>
+    `term ${of.term} renewed ${of.stored} device slots, its order or the terms before it say ${of.expected}`,
+  slots_order: (of: { order: string }) =>
+    `device slots were not bought by order ${of.order} at the price that it names`,
+  slots_time: (of: { order: string }) =>
+    `the device slots of order ${of.order} do not last from the purchase to the end of the term`,
+  slots_refund: (of: { order: string; stored: string; expected: string }) =>
+    `${of.stored} of the device slots of order ${of.order} were refunded, expected ${of.expected}`,
   subscription_held: (of: { held: number; max: number; deleted: boolean }) =>
     of.deleted
       ? `it is deleted, and has ${of.held} devices`

@@ -373,6 +373,11 @@ const problems: Translation<typeof findingsEn.problems> = {
   subscription_speed: (of) =>
     `скорость ${of.stored ?? 'без ограничений'}, а оплачена последней ${of.expected ?? 'без ограничений'}`,
   subscription_devices: (of) => `можно устройств ${of.stored}, а оплачено последним ${of.expected}`,
+  subscription_slots: (of) => `докупленных мест ${of.stored}, а заказами оплачено ${of.expected}`,
+  term_slots: (of) => `сроком ${of.term} продлено мест ${of.stored}, а по заказу или прежним срокам ${of.expected}`,
+  slots_order: (of) => `места для устройств не куплены заказом ${of.order} по его цене`,
+  slots_time: (of) => `места заказа ${of.order} действуют не от покупки до конца срока`,
+  slots_refund: (of) => `за места заказа ${of.order} возвращено ${rub(of.stored)}, а должно быть ${rub(of.expected)}`,
   subscription_held: (of) =>
     of.deleted ? `она удалена, а устройств ${of.held}` : `устройств ${of.held}, а можно не больше ${of.max}`,
   link_kept: 'она удалена, а ссылка хранится',

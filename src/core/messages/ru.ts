@@ -89,6 +89,7 @@ export const ru: Sentences = {
     'Сначала удалите одно.',
   daily_device_limit: (of) =>
     `За день можно добавить не больше ${genitive(of.max, 'устройства', 'устройств')}. Повторите завтра.`,
+  slot_limit: (of) => `К подписке можно докупить не больше ${genitive(of.max, 'места', 'мест')}. Деньги не списаны.`,
   subscription_not_active: (of) =>
     `Состояние подписки: ${statuses[of.status] ?? of.status}. Добавить устройство нельзя.`,
   subscription_disabled: 'Эта подписка отключена. Обратитесь к продавцу.',
@@ -269,6 +270,7 @@ export const ru: Sentences = {
   address_not_public: 'Частные, внутренние и служебные адреса продавать нельзя: покупатели не смогут ими пользоваться.',
   no_prices: 'У магазина ещё нет цен. Деньги не списаны; обратитесь к продавцу.',
   vpn_not_sold: 'VPN здесь не продаётся.',
+  vpn_slots_not_sold: 'Места для устройств VPN здесь не продаются.',
   pool_not_sold: (of) => `Трафик пула ${pool(of.pool)} здесь не продаётся.`,
   ipv_not_sold: (of) => `Прокси типа ${ipv(of.ipv)} здесь не продаются.`,
   country_not_sold: (of) =>

@@ -16,7 +16,7 @@ import { addDays, addMonths } from '../../core/calendar.ts'
 import type { CustomerId, NodeId, OrderId } from '../../core/ids.ts'
 import { type Kopecks, kopecks } from '../../core/money.ts'
 import { type PaidTerm, unusedOf } from '../dedicated/rules.ts'
-import type { BoughtVpn } from '../vpn/index.ts'
+import type { BoughtSlots, BoughtVpn } from '../vpn/index.ts'
 import { refundOf, type SubscriptionId } from '../vpn/rules.ts'
 import { dueAtEnd } from './rules.ts'
 import type { PurchaseRequest } from './sell.ts'
@@ -41,6 +41,7 @@ type Step =
   | { readonly do: 'prolong' | 'end proxy'; readonly proxy: number }
   | { readonly do: 'buy traffic'; readonly tenths: number }
   | { readonly do: 'buy vpn' | 'renew vpn'; readonly months: 1 | 3 }
+  | { readonly do: 'add slots'; readonly count: 1 | 2 | 5 }
   | { readonly do: 'delete vpn' }
   | { readonly do: 'end order'; readonly order: number; readonly how: 'unused' | 'whole' }
   | { readonly do: 'refund'; readonly order: number; readonly percent: number }
@@ -55,6 +56,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ do: fc.constantFrom('prolong' as const, 'end proxy' as const), proxy: number }),
   fc.record({ do: fc.constant('buy traffic' as const), tenths: fc.integer({ min: 1, max: 9 }) }),
   fc.record({ do: fc.constantFrom('buy vpn' as const, 'renew vpn' as const), months }),
+  fc.record({ do: fc.constant('add slots' as const), count: fc.constantFrom(1 as const, 2 as const, 5 as const) }),
   fc.record({ do: fc.constant('delete vpn' as const) }),
   { weight: 3, arbitrary: fc.record({ do: fc.constant('end order' as const), order: number, how }) },
   { weight: 4, arbitrary: fc.record({ do: fc.constant('refund' as const), order: number, percent }) },
@@ -181,14 +183,23 @@ describe.each([...engines])('refunds on %s', (engine) => {
       const term = { order: model.sell(order, price), startsAt: clock.nowMs, endsAt: expiresAt }
       model.subscriptions.push({ uuid, terms: [term], anchorDay })
     }
+    const widened = each.do === 'add slots' ? model.subscriptions.at(0) : undefined
+    const endsAt = Math.max(0, ...(widened?.terms ?? []).map((term) => term.endsAt))
+    if (each.do === 'add slots' && widened && endsAt > clock.nowMs) {
+      const order = { uuid: widened.uuid, count: each.count }
+      const { order: id, price } = await buying(customer, (request: PurchaseRequest<BoughtSlots>) =>
+        services.vpn.increase(request, order),
+      )
+      widened.terms.push({ order: model.sell(id, price), startsAt: clock.nowMs, endsAt })
+    }
     const renewed = each.do === 'renew vpn' ? model.subscriptions.at(0) : undefined
     if (each.do === 'renew vpn' && renewed) {
       const { order, price } = await buyVpn(customer, each.months, renewed.uuid)
-      const last = renewed.terms.at(-1)?.endsAt ?? 0
+      const last = Math.max(...renewed.terms.map((term) => term.endsAt))
       if (last < clock.nowMs) renewed.anchorDay = new Date(clock.nowMs).getUTCDate()
       const startsAt = Math.max(last, clock.nowMs)
-      const endsAt = addMonths(startsAt, each.months, renewed.anchorDay)
-      renewed.terms.push({ order: model.sell(order, price), startsAt, endsAt })
+      const ends = addMonths(startsAt, each.months, renewed.anchorDay)
+      renewed.terms.push({ order: model.sell(order, price), startsAt, endsAt: ends })
     }
   }
 

@@ -3,7 +3,7 @@ import { type FieldProblem, fieldProblem, type ProblemArguments } from '../../co
 import { type Kopecks, kopecks, readRoubles } from '../../core/money.ts'
 import { Refusal } from '../../core/refusal.ts'
 import type { Catalogue, DedicatedKind, OutageRule, PremiumPool, Rate, Step, Tier, VpnPlan } from './rules.ts'
-import { usualOutage } from './rules.ts'
+import { maxSlots, usualOutage } from './rules.ts'
 
 /** A million roubles for a day or a gigabyte: a thousand proxies for ten years stay within `Kopecks`. */
 const maxPrice = 100_000_000n
@@ -208,17 +208,24 @@ function readTiers(reading: Reading, value: unknown, path: string): Tier[] {
   return tiers
 }
 
+/** Prices by a whole number, in its order. */
+function readNumbered(reading: Reading, value: unknown, path: string, max: number): Map<number, Kopecks> {
+  const prices = Object.entries(reading.object(value, path)).map(([count, price]) => {
+    const each = `${path}.${count}`
+    return [reading.numbered(count, each, max), reading.price(price, each)] as const
+  })
+  return new Map(prices.toSorted(([a], [b]) => a - b))
+}
+
 function readVpn(reading: Reading, value: unknown): VpnPlan {
-  const root = reading.object(value, 'vpn', ['months', 'device_limit', 'traffic_gb', 'speed_mbit', 'refund'])
-  const months = new Map<number, Kopecks>()
-  for (const [count, price] of Object.entries(reading.object(root['months'], 'vpn.months'))) {
-    months.set(reading.numbered(count, `vpn.months.${count}`, 120), reading.price(price, `vpn.months.${count}`))
-  }
+  const root = reading.object(value, 'vpn', ['months', 'device_limit', 'slots', 'traffic_gb', 'speed_mbit', 'refund'])
+  const months = readNumbered(reading, root['months'], 'vpn.months', 120)
   if (months.size === 0) reading.wrong('vpn.months', 'min_items', { min: 1 })
   const refund = reading.choice(root['refund'] ?? undefined, 'vpn.refund', ['pro_rata', 'none'], 'none')
   return {
-    months: new Map([...months].toSorted(([a], [b]) => a - b)),
+    months,
     deviceLimit: reading.whole(root['device_limit'] ?? 5, 'vpn.device_limit', 1, 1000),
+    slots: readNumbered(reading, root['slots'] ?? {}, 'vpn.slots', maxSlots),
     trafficGigabytes: reading.optional(root['traffic_gb'], 'vpn.traffic_gb', 1, 1_000_000),
     speedMegabits: reading.optional(root['speed_mbit'], 'vpn.speed_mbit', 1, maxMegabits),
     refund,

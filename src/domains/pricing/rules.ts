@@ -33,10 +33,15 @@ export type PremiumPool = { readonly tiers: readonly Tier[]; readonly expiresDay
 export type VpnPlan = {
   readonly months: ReadonlyMap<number, Kopecks>
   readonly deviceLimit: number
+  /** Prices of further device slots by their number; empty if none are sold. */
+  readonly slots: ReadonlyMap<number, Kopecks>
   readonly trafficGigabytes: number | null
   readonly speedMegabits: number | null
   readonly refund: 'pro_rata' | 'none'
 }
+
+/** Most device slots that a subscription can buy. */
+export const maxSlots = 100
 
 /** Compensation for an outage of a proxy: the time, or its part of the price. */
 export type OutageRule = {
@@ -173,10 +178,39 @@ export function priceTraffic(catalogue: Catalogue, pool: string, tenths: number)
   }
 }
 
-export function priceVpn(catalogue: Catalogue, months: number): { plan: VpnPlan; total: Kopecks; perMonth: Kopecks } {
-  const plan = catalogue.vpn
+const loadVpnPlan = ({ vpn: plan }: Catalogue): VpnPlan => {
   if (!plan) throw new Refusal('vpn_not_sold', {}, notCharged)
-  const total = plan.months.get(months)
-  if (total === undefined) throw badPeriod([...plan.months.keys()])
-  return { plan, total, perMonth: divideUp(total, BigInt(months)) }
+  return plan
+}
+
+/** The price of a term, with the slots that it renews. Slots that are not sold any more end with the term before. */
+export function priceVpn(catalogue: Catalogue, months: number, held = 0) {
+  const plan = loadVpnPlan(catalogue)
+  const price = plan.months.get(months)
+  if (price === undefined) throw badPeriod([...plan.months.keys()])
+  const slotsTotal = findSlotsPrice(plan.slots, held)
+  const slots = slotsTotal === undefined ? 0 : held
+  const total = kopecks(price + (slotsTotal ?? 0n))
+  return { plan, total, perMonth: divideUp(price, BigInt(months)), slots, slotsTotal: slotsTotal ?? kopecks(0n) }
+}
+
+/** The price of more device slots until the end of a subscription; only listed numbers are sold. */
+export function priceSlots(catalogue: Catalogue, count: number): { readonly plan: VpnPlan; readonly total: Kopecks } {
+  const plan = loadVpnPlan(catalogue)
+  if (plan.slots.size === 0) throw new Refusal('vpn_slots_not_sold', {}, notCharged)
+  const total = plan.slots.has(count) ? findSlotsPrice(plan.slots, count) : undefined
+  if (total === undefined) throw refuseField('count', 'one_of', { allowed: [...plan.slots.keys()] })
+  return { plan, total }
+}
+
+/** The lowest price of at least so many slots, bought in listed numbers; undefined if none are sold. */
+function findSlotsPrice(prices: VpnPlan['slots'], count: number): Kopecks | undefined {
+  const lowest: bigint[] = [0n]
+  for (let many = 1; many <= count; many += 1) {
+    const sums = [...prices].map(([listed, price]) => price + (lowest[Math.max(0, many - listed)] ?? 0n))
+    const sum = least(sums)
+    if (sum === undefined) return undefined
+    lowest.push(sum)
+  }
+  return kopecks(lowest[count] ?? 0n)
 }

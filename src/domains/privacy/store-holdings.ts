@@ -84,6 +84,7 @@ export const holdings: readonly Holding[] = [
     key: ['subscription_uuid', 'seq'],
     numbers: ['seq'],
   },
+  { table: 'vpn_slots', of: `subscription_uuid IN (${subscriptions})`, key: ['order_id'] },
   {
     table: 'vpn_peers',
     of: `subscription_uuid IN (${subscriptions})`,

@@ -15,11 +15,11 @@ import {
 } from '../../core/finding.ts'
 import { timeOfId } from '../../core/ids.ts'
 import { keysetPages } from '../../core/keyset-pages.ts'
-import { total } from '../../core/money.ts'
+import { type Kopecks, total, zero } from '../../core/money.ts'
 import { readKey } from '../../core/wireguard.ts'
 import type { Reader } from '../../db/transaction.ts'
 import { numberIn, type Order, textIn, valueIn } from '../orders/rules.ts'
-import { type Catalogue, priceVpn } from '../pricing/rules.ts'
+import { type Catalogue, priceSlots, priceVpn } from '../pricing/rules.ts'
 import { openAccessKeys } from './access-keys.ts'
 import { product } from './buy.ts'
 import { privateKeyOf } from './devices.ts'
@@ -29,7 +29,9 @@ import {
   limitOfTerms,
   type Peer,
   refundOf,
+  type SlotPurchase,
   type Subscription,
+  slotsAfter,
   type Term,
   trafficFor,
   usedBy,
@@ -78,7 +80,8 @@ async function verifyWhole(deps: VpnDeps, reader: Reader): Promise<Finding[]> {
     for (const id of subjects.filter((each) => !owners.has(each)))
       findings.push(found('vpn', at('device', { id }), 'counted_unknown'))
   }
-  const counts = { orders: await deps.orders.countOf(reader, product), terms: await store.countTerms(reader) }
+  const terms = (await store.countTerms(reader)) + (await store.countSlots(reader))
+  const counts = { orders: await deps.orders.countOf(reader, product), terms }
   if (counts.orders !== counts.terms)
     findings.push(found('vpn', at('table', { table: 'orders' }), 'terms_counted', counts))
   return findings
@@ -88,7 +91,8 @@ async function verifyWhole(deps: VpnDeps, reader: Reader): Promise<Finding[]> {
 async function verifyPage(deps: VpnDeps, reader: Reader, page: readonly Subscription[], findings: Finding[]) {
   const uuids = page.map((each) => each.uuid)
   const terms = Map.groupBy(await store.listTerms(reader, uuids), (term) => term.subscription)
-  const ids = [...terms.values()].flat().map((term) => term.order)
+  const slots = Map.groupBy(await store.listSlots(reader, uuids), (each) => each.subscription)
+  const ids = [...terms.values(), ...slots.values()].flat().map((paid) => paid.order)
   const orders = new Map((await deps.orders.findAudited(reader, ids)).map((order) => [order.id, order]))
   const devices = await peers.listAll(reader, uuids)
   const byOwner = Map.groupBy(devices, (each) => each.subscription)
@@ -106,6 +110,7 @@ async function verifyPage(deps: VpnDeps, reader: Reader, page: readonly Subscrip
     const own = byOwner.get(uuid) ?? []
     await check(at('subscription', { uuid }), async () => [
       ...(await problemsOfPayment(deps, reader, subscription, terms.get(uuid) ?? [], orders)),
+      ...(await problemsOfSlots(deps, reader, subscription, terms.get(uuid) ?? [], slots.get(uuid) ?? [], orders)),
       ...problemsOfLink(deps, subscription),
       ...problemsOfCount(subscription, own),
       ...problemsOfTraffic(subscription, own),
@@ -141,9 +146,73 @@ async function problemsOfPayment(
   const { speedMegabits, deviceLimit } = subscription
   if (lastPlan && lastPlan.speedMegabits !== speedMegabits)
     problems.push(problem('subscription_speed', { stored: speedMegabits, expected: lastPlan.speedMegabits }))
-  if (lastPlan && lastPlan.deviceLimit > deviceLimit)
-    problems.push(problem('subscription_devices', { stored: deviceLimit, expected: lastPlan.deviceLimit }))
+  const expected = (lastPlan?.deviceLimit ?? 0) + subscription.slots
+  if (expected > deviceLimit) problems.push(problem('subscription_devices', { stored: deviceLimit, expected }))
   return problems
+}
+
+/** Slots that were bought, renewed and held must agree, and be paid by the price list of their order. */
+async function problemsOfSlots(
+  deps: VpnDeps,
+  reader: Reader,
+  subscription: Subscription,
+  terms: readonly Term[],
+  purchases: readonly SlotPurchase[],
+  orders: ReadonlyMap<string, Order>,
+): Promise<FindingProblem[]> {
+  const problems: FindingProblem[] = []
+  let held = 0
+  for (const term of terms) {
+    // A term renews all slots, or none if its price list sells none: then its order names none.
+    const { calculation } = orders.get(term.order) ?? {}
+    const expected = calculation === undefined ? 0 : (numberIn(calculation, 'slots') ?? 0)
+    if (term.slots !== expected || (expected !== 0 && expected !== held))
+      problems.push(problem('term_slots', { term: term.seq, stored: term.slots, expected: held }))
+    held = slotsAfter(term, purchases)
+  }
+  if (subscription.slots !== held)
+    problems.push(problem('subscription_slots', { stored: subscription.slots, expected: held }))
+  for (const each of purchases) {
+    const order = orders.get(each.order)
+    const version = order && numberIn(order.calculation, 'catalogue')
+    const catalogue = version === undefined ? undefined : await deps.pricing.version(reader, version)
+    const term = terms.find(({ seq }) => seq === each.afterTerm)
+    const isOrdered = isOrderOf(subscription, each, order) && catalogue !== undefined
+    if (!isOrdered || !arePaid(each, order, catalogue)) problems.push(problem('slots_order', { order: each.order }))
+    if (each.startsAt !== order?.createdAt || each.endsAt !== term?.endsAt)
+      problems.push(problem('slots_time', { order: each.order }))
+    problems.push(...(await problemsOfSlotsRefund(deps, reader, subscription, each, order)))
+  }
+  return problems
+}
+
+/** Whether the order bought these slots for this subscription. */
+const isOrderOf = ({ uuid, customer }: Subscription, of: SlotPurchase, order: Order | undefined): order is Order =>
+  order?.customer === customer &&
+  order.product === product &&
+  order.action === 'increase' &&
+  textIn(order.calculation, 'uuid') === uuid &&
+  numberIn(order.calculation, 'slots') === of.slots &&
+  numberIn(order.input, 'count') === of.slots
+
+const arePaid = (of: SlotPurchase, order: Order, catalogue: Catalogue): boolean => {
+  const price = catalogue.vpn?.slots.has(of.slots) ? priceSlots(catalogue, of.slots).total : undefined
+  return price === of.price && price === order.price && of.refund === catalogue.vpn?.refund
+}
+
+/** A refund of slots is the one in the ledger, and at most their unused part. */
+async function problemsOfSlotsRefund(
+  deps: VpnDeps,
+  reader: Reader,
+  { deletedAt }: Subscription,
+  of: SlotPurchase,
+  order: Order | undefined,
+): Promise<FindingProblem[]> {
+  const given = order ? await givenOf(deps, reader, order) : of.refunded
+  const max = deletedAt === null ? zero : refundOf(of, deletedAt, null)
+  if (given === of.refunded && of.refunded <= max) return []
+  const [stored, expected] = [moneyText(of.refunded), moneyText(given < max ? given : max)]
+  return [problem('slots_refund', { order: of.order, stored, expected })]
 }
 
 /** The terms must follow one another and add up to the end of the subscription: every month was charged. */
@@ -227,7 +296,7 @@ function* problemsOfOrder(
 
 /** Compares the price and the traffic of a term with its price list. */
 function* problemsOfPrice(
-  { seq: term, months, trafficGrant }: Term,
+  { seq: term, months, trafficGrant, slots }: Term,
   order: Order,
   catalogue: Catalogue | undefined,
 ): Generator<FindingProblem> {
@@ -236,7 +305,7 @@ function* problemsOfPrice(
     yield problem('term_plan', { order: order.id, months })
     return
   }
-  const { total: price } = priceVpn(catalogue, months)
+  const { total: price } = priceVpn(catalogue, months, slots)
   if (price !== order.price)
     yield problem('price_differs', { order: order.id, stored: moneyText(order.price), expected: moneyText(price) })
   const traffic = trafficFor(plan.trafficGigabytes, months)
@@ -247,10 +316,16 @@ function* problemsOfPrice(
 /** The refund that a term records must be the one in the ledger; refunds by hand are not recorded in the term. */
 async function problemsOfRefunded(deps: VpnDeps, reader: Reader, term: Term, order: Order | undefined) {
   if (!order || order.chargeSeq === null) return []
-  const refunds = await deps.ledgerAudit.refundsOf(reader, order.customer, order.chargeSeq)
-  const given = total(refunds.filter(({ note }) => note.startsWith(deletedNote)).map(({ amount }) => amount))
+  const given = await givenOf(deps, reader, order)
   if (given === term.refunded) return []
   return [problem('term_refund', { term: term.seq, stored: moneyText(term.refunded), expected: moneyText(given) })]
+}
+
+/** What the ledger says was refunded of an order when its subscription was deleted. */
+async function givenOf(deps: VpnDeps, reader: Reader, { customer, chargeSeq }: Order): Promise<Kopecks> {
+  if (chargeSeq === null) return zero
+  const refunds = await deps.ledgerAudit.refundsOf(reader, customer, chargeSeq)
+  return total(refunds.filter(({ note }) => note.startsWith(deletedNote)).map(({ amount }) => amount))
 }
 
 function problemsOfLink(deps: VpnDeps, of: Subscription): FindingProblem[] {

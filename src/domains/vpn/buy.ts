@@ -33,13 +33,13 @@ export type BoughtVpn = Receipt & {
   readonly config: string
 }
 
-/** The price of a number of months, or of every number that is sold. */
-export async function quote(deps: VpnDeps, months: number | undefined) {
+/** The price of a number of months, or of every number that is sold, with the slots that a renewal would renew. */
+export async function quote(deps: VpnDeps, months: number | undefined, held = 0) {
   const catalogue = await deps.pricing.current()
   const wanted = months === undefined ? [...(catalogue.vpn?.months.keys() ?? [])] : [months]
   return wanted.map((each) => {
-    const { total, perMonth } = priceVpn(catalogue, each)
-    return { months: each, total, perMonth }
+    const { total, perMonth, slots, slotsTotal } = priceVpn(catalogue, each, held)
+    return { months: each, total, perMonth, slots, slotsTotal }
   })
 }
 
@@ -64,13 +64,14 @@ export async function buy(
     await assertFresh(deps, tx, customer, plan.deviceLimit)
     const uuid = makeUuid(nowMs, deps.random)
     const span = spanAfter(undefined, months, nowMs)
-    const receipt = await charge(sale, catalogue, months, uuid)
+    const receipt = await charge(sale, catalogue, months, { uuid, slots: 0 })
     const subscription: Subscription = {
       ...makeLink(deps, uuid),
       customer,
       anchorDay: span.anchorDay,
       expiresAt: span.endsAt,
       deviceLimit: plan.deviceLimit,
+      slots: 0,
       trafficLimit: trafficFor(plan.trafficGigabytes, months),
       speedMegabits: plan.speedMegabits,
       received: bytes(0n),
@@ -87,7 +88,7 @@ export async function buy(
     }
     store.insertSubscription(tx, subscription)
     deps.traffic.alerts.restart(tx, alertSubjectOf(uuid), subscription.trafficLimit ?? 0n)
-    store.insertTerm(tx, termOf(sale, catalogue, { uuid, seq: 1, months, span, used: bytes(0n) }))
+    store.insertTerm(tx, termOf(sale, catalogue, { uuid, seq: 1, months, span, used: bytes(0n), slots: 0 }))
     const device = await insertDevice(deps, tx, { subscription: uuid, held: 0, nodes }, order)
     return {
       ...receipt,
@@ -99,12 +100,18 @@ export async function buy(
   })
 }
 
-/** Charges for months of a subscription, in a purchase or a renewal. */
-export function charge(sale: Sale, catalogue: Catalogue, months: number, uuid: SubscriptionId): Promise<Receipt> {
-  const { total: price, perMonth } = priceVpn(catalogue, months)
+/** Charges for months of a subscription and the slots that they renew, in a purchase or a renewal. */
+export function charge(
+  sale: Sale,
+  catalogue: Catalogue,
+  months: number,
+  { uuid, slots: held }: Pick<Subscription, 'uuid' | 'slots'>,
+): Promise<Receipt> {
+  const { total: price, perMonth, slots } = priceVpn(catalogue, months, held)
+  const renewed = slots > 0 ? { slots } : {}
   return sale.charge({
     price,
-    calculation: { catalogue: catalogue.version, months, per_month_kopecks: String(perMonth), uuid },
+    calculation: { catalogue: catalogue.version, months, per_month_kopecks: String(perMonth), uuid, ...renewed },
     note: `VPN for ${months} ${months === 1 ? 'month' : 'months'}`,
   })
 }
@@ -113,9 +120,9 @@ export function charge(sale: Sale, catalogue: Catalogue, months: number, uuid: S
 export function termOf(
   sale: Sale,
   catalogue: Catalogue,
-  of: { uuid: SubscriptionId; seq: number; months: number; span: Span; used: Bytes },
+  of: { uuid: SubscriptionId; seq: number; months: number; span: Span; used: Bytes; slots: number },
 ): Term {
-  const { total: price, plan } = priceVpn(catalogue, of.months)
+  const { total: price, plan, slots } = priceVpn(catalogue, of.months, of.slots)
   return {
     subscription: of.uuid,
     seq: of.seq,
@@ -128,6 +135,7 @@ export function termOf(
     usedBefore: of.used,
     refund: plan.refund,
     refunded: zero,
+    slots,
   }
 }
 

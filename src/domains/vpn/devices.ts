@@ -175,6 +175,16 @@ export async function removeDevice(
   })
 }
 
+/** Removes all devices of a subscription. Returns them with the subscription. */
+export async function resetDevices(deps: VpnDeps, customer: CustomerId, which: SubscriptionChoice) {
+  return deps.db.transact(async (tx) => {
+    const { uuid } = await lock(deps, tx, customer, which)
+    const removed = await peers.listHeld(tx, [uuid])
+    await removeAll(deps, tx, removed)
+    return { uuid, removed }
+  })
+}
+
 /** A device's configuration; the oldest device's unless one is named. */
 export async function configuration(
   deps: VpnDeps,

@@ -3,18 +3,20 @@ import { accessKeys, makeMissingKeys } from './access-keys.ts'
 import { announceEnds, announceLow } from './announce.ts'
 import { verifierOf } from './audit.ts'
 import { buy, buyerOf, quote } from './buy.ts'
-import { addDevice, configuration, openLink, prepareDevice, removeDevice } from './devices.ts'
+import { addDevice, configuration, openLink, prepareDevice, removeDevice, resetDevices } from './devices.ts'
 import { createVpnGateways } from './gateways/nodes.ts'
 import { createVpnNodes } from './nodes.ts'
 import { countActive, delivered, findNamed, held, holdersOf, move, setDisabled, show } from './operate.ts'
 import { deleteSubscription, endingOf, quoteRefund } from './refund.ts'
 import { renew, renewDue, setAutoRenew, sweep } from './renew.ts'
+import { increase, quoteSlots, slotsOf } from './slots.ts'
 import { info, isServed, listLocations, resetLink, setName, type VpnDeps } from './subscriptions.ts'
 
 export type { AccessKeys } from './access-keys.ts'
 export type { BoughtVpn } from './buy.ts'
 export type { Configuration, VpnGateway } from './devices.ts'
 export type { Drawing } from './ports.ts'
+export type { BoughtSlots } from './slots.ts'
 export type { VpnSettings } from './subscriptions.ts'
 
 export type Vpn = ReturnType<typeof createVpn>
@@ -23,6 +25,9 @@ export const createVpn = (deps: VpnDeps) => ({
   ...bind(deps, {
     quote,
     buy,
+    quoteSlots,
+    slotsOf,
+    increase,
     renew,
     setAutoRenew,
     renewDue,
@@ -33,7 +38,16 @@ export const createVpn = (deps: VpnDeps) => ({
     quoteRefund,
   }),
   ...bind(deps, { info, locations: listLocations, isServed, resetLink, setName }),
-  ...bind(deps, { addDevice, prepareDevice, removeDevice, configuration, openLink, accessKeys, makeMissingKeys }),
+  ...bind(deps, {
+    addDevice,
+    prepareDevice,
+    removeDevice,
+    resetDevices,
+    configuration,
+    openLink,
+    accessKeys,
+    makeMissingKeys,
+  }),
   ...bind(deps, { show, findNamed, setDisabled, move, delivered, holdersOf, countActive, held }),
   buyer: buyerOf(deps),
   ending: endingOf(deps),

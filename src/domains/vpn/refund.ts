@@ -35,8 +35,10 @@ export async function quoteRefund(deps: VpnDeps, customer: CustomerId, uuid: Sub
   const of = await load(deps, customer, { uuid: uuid ?? onlyOf(await store.listOf(deps.db, customer)) })
   const refund = await deps.db.transact(async (tx) => {
     const parts = await findUnused(tx, of, deps.clock())
+    const slots = await findUnusedSlots(tx, of, deps.clock())
     const refunds: Kopecks[] = []
-    for (const { term, unused } of parts) refunds.push(await deps.orders.quoteUnused(tx, unusedOf(term, unused)))
+    for (const { term, unused } of [...parts, ...slots])
+      refunds.push(await deps.orders.quoteUnused(tx, unusedOf(term, unused)))
     return total(refunds)
   })
   return { uuid: of.uuid, refund }
@@ -72,8 +74,8 @@ async function end(deps: VpnDeps, tx: Tx, of: Subscription, balance: Kopecks) {
   }
 }
 
-/** An order pays for one term, which ends once. */
-const unusedOf = ({ order }: Term, unused: Kopecks) => ({ order, unused, of: 'order' as const })
+/** An order pays for one term or for slots, which end once. */
+const unusedOf = ({ order }: Pick<Term, 'order'>, unused: Kopecks) => ({ order, unused, of: 'order' as const })
 
 /** The unused part of the price of every term that is not over. */
 async function findUnused(tx: Tx, { uuid, ...of }: Subscription, nowMs: number) {
@@ -81,6 +83,12 @@ async function findUnused(tx: Tx, { uuid, ...of }: Subscription, nowMs: number) 
   const traffic = trafficLeft(of, terms, nowMs)
   return terms.map((term) => ({ term, unused: refundOf(term, nowMs, traffic) }))
 }
+
+/** The same of slots, by time only: they grant no traffic. */
+const findUnusedSlots = async (tx: Tx, { uuid }: Subscription, nowMs: number) =>
+  (await store.listSlots(tx, [uuid]))
+    .filter((each) => each.endsAt > nowMs)
+    .map((term) => ({ term, unused: refundOf(term, nowMs, null) }))
 
 /** Refunds each of these parts, less what was refunded of its order. */
 async function refundTerms(deps: VpnDeps, tx: Tx, of: Subscription, nowMs: number) {
@@ -90,6 +98,13 @@ async function refundTerms(deps: VpnDeps, tx: Tx, of: Subscription, nowMs: numbe
     const posting = await deps.orders.giveBackUnused(tx, unusedOf(term, unused), note)
     if (!posting) continue
     store.writeRefund(tx, term, posting.amount)
+    given.push(posting)
+  }
+  for (const { term: bought, unused } of await findUnusedSlots(tx, of, nowMs)) {
+    const note = `${deletedNote}, slots for ${bought.slots} more ${bought.slots === 1 ? 'device' : 'devices'}`
+    const posting = await deps.orders.giveBackUnused(tx, unusedOf(bought, unused), note)
+    if (!posting) continue
+    store.writeSlotsRefund(tx, bought, posting.amount)
     given.push(posting)
   }
   return given

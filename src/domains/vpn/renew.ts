@@ -68,11 +68,11 @@ async function extend(
   const { tx, nowMs } = sale
   const { uuid } = before
   if (before.disabledAt !== null) throw subscriptionDisabled()
-  const { plan, total: price } = priceVpn(catalogue, months)
+  const { plan, total: price, slots } = priceVpn(catalogue, months, before.slots)
   const span = spanAfter(before, months, nowMs)
   const held = await peers.listHeld(tx, [uuid])
   const seq = ((await store.listTerms(tx, [uuid])).at(-1)?.seq ?? 0) + 1
-  const receipt = await charge(sale, catalogue, months, uuid)
+  const receipt = await charge(sale, catalogue, months, before)
   const runs = span.startsAt === before.expiresAt
   const used = usedBy(before)
   const grant = trafficFor(plan.trafficGigabytes, months)
@@ -80,7 +80,8 @@ async function extend(
     ...before,
     anchorDay: span.anchorDay,
     expiresAt: span.endsAt,
-    deviceLimit: deviceLimitAfter({ limit: before.deviceLimit, held: held.length, runs }, plan.deviceLimit),
+    deviceLimit: deviceLimitAfter({ limit: before.deviceLimit, held: held.length, runs }, plan.deviceLimit + slots),
+    slots,
     trafficLimit: trafficLimitAfter({ limit: before.trafficLimit, used, runs }, grant),
     speedMegabits: plan.speedMegabits,
     renewAfter: 0,
@@ -90,7 +91,7 @@ async function extend(
   store.writeRenewal(tx, after)
   const left = (after.trafficLimit ?? 0n) - used
   deps.traffic.alerts.restart(tx, alertSubjectOf(uuid), left > 0n ? left : 0n)
-  store.insertTerm(tx, termOf(sale, catalogue, { uuid, seq, months, span, used }))
+  store.insertTerm(tx, termOf(sale, catalogue, { uuid, seq, months, span, used, slots: before.slots }))
   // A swept subscription has no device; it gets one, because the answer contains a configuration.
   const first = held[0] ?? (await insertDevice(deps, tx, { subscription: uuid, held: 0, nodes }, {}))
   peers.touchPeers(tx, uuid, nowMs)

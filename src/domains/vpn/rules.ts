@@ -20,6 +20,8 @@ export type Subscription = {
   readonly anchorDay: number
   readonly expiresAt: number
   readonly deviceLimit: number
+  /** How many device slots it has bought beyond the price list's number. */
+  readonly slots: number
   /** Bytes over the whole life of the subscription; null is no limit. */
   readonly trafficLimit: Bytes | null
   readonly speedMegabits: number | null
@@ -54,7 +56,22 @@ export type Term = {
   readonly usedBefore: Bytes
   readonly refund: 'pro_rata' | 'none'
   readonly refunded: Kopecks
+  /** How many device slots it renewed; their price is part of `price`. */
+  readonly slots: number
 }
+
+/** Device slots that one order has added, from its purchase to the end of the term that was the last one then. */
+export type SlotPurchase = Pick<
+  Term,
+  'subscription' | 'order' | 'price' | 'startsAt' | 'endsAt' | 'refund' | 'refunded'
+> & {
+  readonly afterTerm: number
+  readonly slots: number
+}
+
+/** The slots of a subscription after its last term: those that the term renewed, and those bought since. */
+export const slotsAfter = (term: Pick<Term, 'seq' | 'slots'>, purchases: readonly SlotPurchase[]): number =>
+  purchases.reduce((sum, each) => (each.afterTerm === term.seq ? sum + each.slots : sum), term.slots)
 
 /** A device: one WireGuard peer. `received` is what came to the device, `sent` what the device sent. */
 export type Peer = {

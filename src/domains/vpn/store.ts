@@ -16,7 +16,7 @@ import {
 } from '../../db/columns.ts'
 import { list } from '../../db/rows.ts'
 import type { Reader, Tx, Value } from '../../db/transaction.ts'
-import type { Subscription, SubscriptionId, Term } from './rules.ts'
+import type { SlotPurchase, Subscription, SubscriptionId, Term } from './rules.ts'
 
 export const size = (name: string): Column<Bytes> => ({
   name,
@@ -30,6 +30,7 @@ const subscriptions = columnsOf<Subscription>({
   anchorDay: int('anchor_day'),
   expiresAt: int('expires_at'),
   deviceLimit: int('device_limit'),
+  slots: int('slots'),
   trafficLimit: orNull(size('traffic_limit')),
   speedMegabits: orNull(int('speed_mbit')),
   received: size('received'),
@@ -59,22 +60,35 @@ const terms = columnsOf<Term>({
   usedBefore: size('used_before'),
   refund: oneOf('refund', ['pro_rata', 'none']),
   refunded: money('refunded'),
+  slots: int('slots'),
+})
+
+const purchases = columnsOf<SlotPurchase>({
+  order: idColumn('order_id'),
+  subscription: idColumn('subscription_uuid'),
+  afterTerm: int('after_term'),
+  slots: int('slots'),
+  price: money('price'),
+  startsAt: int('starts_at'),
+  endsAt: int('ends_at'),
+  refund: oneOf('refund', ['pro_rata', 'none']),
+  refunded: money('refunded'),
 })
 
 export const insertSubscription = (tx: Tx, of: Subscription): void =>
-  tx.send(`INSERT INTO vpn_subscriptions (${subscriptions.names}) VALUES (${list(20)})`, subscriptions.values(of))
+  tx.send(`INSERT INTO vpn_subscriptions (${subscriptions.names}) VALUES (${list(21)})`, subscriptions.values(of))
 
 /** Writes what a renewal changes. The caller has locked the row. */
 export const writeRenewal = (tx: Tx, of: Subscription): void =>
   tx.send(
     `UPDATE vpn_subscriptions SET anchor_day = $2, expires_at = $3, device_limit = $4, traffic_limit = $5,
-       speed_mbit = $6, renew_after = 0, renew_problem = NULL, swept_at = NULL WHERE uuid = $1`,
-    [of.uuid, of.anchorDay, of.expiresAt, of.deviceLimit, of.trafficLimit, of.speedMegabits],
+       speed_mbit = $6, slots = $7, renew_after = 0, renew_problem = NULL, swept_at = NULL WHERE uuid = $1`,
+    [of.uuid, of.anchorDay, of.expiresAt, of.deviceLimit, of.trafficLimit, of.speedMegabits, of.slots],
   )
 
 /** An order pays for one term at most: a second one with its id fails here. */
 export const insertTerm = (tx: Tx, term: Term): void =>
-  tx.send(`INSERT INTO vpn_terms (${terms.names}) VALUES (${list(11)})`, terms.values(term))
+  tx.send(`INSERT INTO vpn_terms (${terms.names}) VALUES (${list(12)})`, terms.values(term))
 
 export async function listTerms(reader: Reader, uuids: readonly SubscriptionId[]): Promise<Term[]> {
   if (uuids.length === 0) return []
@@ -86,6 +100,27 @@ export async function listTerms(reader: Reader, uuids: readonly SubscriptionId[]
 }
 
 export const countTerms = (reader: Reader): Promise<number> => count(reader, 'SELECT COUNT(*) AS n FROM vpn_terms')
+
+/** The caller has locked the subscription. */
+export function insertSlots(tx: Tx, of: SlotPurchase, limits: Pick<Subscription, 'slots' | 'deviceLimit'>): void {
+  tx.send(`INSERT INTO vpn_slots (${purchases.names}) VALUES (${list(9)})`, purchases.values(of))
+  const sql = 'UPDATE vpn_subscriptions SET slots = $2, device_limit = $3 WHERE uuid = $1'
+  tx.send(sql, [of.subscription, limits.slots, limits.deviceLimit])
+}
+
+export async function listSlots(reader: Reader, uuids: readonly SubscriptionId[]): Promise<SlotPurchase[]> {
+  if (uuids.length === 0) return []
+  return purchases.all(
+    reader,
+    `SELECT * FROM vpn_slots WHERE subscription_uuid IN (${list(uuids.length)}) ORDER BY subscription_uuid, order_id`,
+    uuids,
+  )
+}
+
+export const countSlots = (reader: Reader): Promise<number> => count(reader, 'SELECT COUNT(*) AS n FROM vpn_slots')
+
+export const writeSlotsRefund = (tx: Tx, { order }: SlotPurchase, amount: Kopecks): void =>
+  tx.send('UPDATE vpn_slots SET refunded = $2 WHERE order_id = $1', [order, amount])
 
 const counts = valuesOf(int('n'))
 

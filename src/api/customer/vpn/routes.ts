@@ -15,12 +15,15 @@ export function vpnOperations({ vpn, orders, drawing, publicUrl }: Deps): readon
   const shown = (bought: BoughtVpn) => shapes.toBought(bought, publicUrl())
   const warningsOf = ({ view }: BoughtVpn) => (view.node === 'offline' ? [shapes.nodeOfflineWarning] : [])
   return [
-    bind(shapes.quoteVpn, async ({ query }) => {
+    bind(shapes.quoteVpn, async ({ caller, query }) => {
       const months = shapes.periodOf(query)
-      const prices = (await vpn.quote(months)).map((each) => ({
+      const held = query.uuid === undefined ? undefined : await vpn.slotsOf(caller.customer, query.uuid)
+      const prices = (await vpn.quote(months, held)).map((each) => ({
         period: each.months,
         price_rub: toRoubles(each.total),
         price_per_month_rub: toRoubles(each.perMonth),
+        slots: each.slots,
+        slots_price_rub: toRoubles(each.slotsTotal),
       }))
       const [first] = prices
       const offer = months !== undefined && first ? first : { prices }
@@ -107,6 +110,24 @@ export function vpnOperations({ vpn, orders, drawing, publicUrl }: Deps): readon
     bind(shapes.setVpnName, async ({ caller, body }) =>
       shapes.toSubscription(await vpn.setName(caller.customer, body), linkFor(caller)),
     ),
+
+    bind(shapes.quoteVpnSlots, async ({ query: { count } }) => {
+      const prices = (await vpn.quoteSlots(count)).map((each) => ({
+        count: each.count,
+        price_rub: toRoubles(each.price),
+      }))
+      const [first] = prices
+      return { ...(count !== undefined && first ? first : { prices }), valid_until: null }
+    }),
+
+    bindPurchase(shapes.increaseVpnDevices, shapes.toIncreased, (request, { body: { uuid, count } }) =>
+      vpn.increase(request, { uuid, count }),
+    ),
+
+    bind(shapes.resetVpnDevices, async ({ caller, body }) => {
+      const { uuid, removed } = await vpn.resetDevices(caller.customer, body)
+      return { uuid, removed: removed.map(({ id }) => id), devices: [] }
+    }),
 
     bind(shapes.removeVpnDevice, async ({ caller, body }) => {
       const view = await vpn.removeDevice(caller.customer, { uuid: body.uuid, device: body.device })

@@ -3,6 +3,7 @@ import { fieldProblem, problem } from '../../../core/messages/problems.ts'
 import { type Kopecks, toRoubles } from '../../../core/money.ts'
 import { Refusal, refuseField } from '../../../core/refusal.ts'
 import { toIso } from '../../../core/time.ts'
+import { maxSlots } from '../../../domains/pricing/rules.ts'
 import {
   ipv4Text,
   isDeviceName,
@@ -145,6 +146,8 @@ const limitedBy = list('Limits that are reached.', z.enum(['traffic', 'devices']
 const shownUuid = () => text("The subscription's id.", exampleUuid)
 const endsAt = () => moment('When the subscription ends.')
 const deviceLimit = () => whole('Maximum number of devices.', 5)
+const slotsField = () =>
+  whole('Device slots bought beyond the number in the price list, included in `device_limit`.', 0)
 const devices = () => list('Devices of the subscription, oldest first.', device)
 const trafficField = traffic.openapi({ description: 'Traffic of the subscription and its limit.' })
 
@@ -158,6 +161,7 @@ const see = {
   location: 'GET /vpn/locations',
   uuid: 'GET /vpn/info',
   device: 'GET /vpn/info',
+  count: 'GET /vpn/devices/quote',
 }
 
 const operation = operationsOf({ tag: 'VPN', see })
@@ -170,6 +174,7 @@ const subscription = named('VpnSubscription', {
   expires_at: endsAt(),
   subscription_url: shownLink,
   device_limit: deviceLimit(),
+  slots: slotsField(),
   devices: devices(),
   traffic: trafficField,
   speed_mbit: whole('Speed limit per device in Mbit/s; null means no limit.').nullable(),
@@ -207,6 +212,7 @@ export const toSubscription = (of: View, linkOf: LinkOf) => ({
   expires_at: toIso(of.subscription.expiresAt),
   subscription_url: linkOf(of.secret),
   device_limit: of.subscription.deviceLimit,
+  slots: of.subscription.slots,
   devices: of.devices.map(toDevice),
   traffic: {
     rx_bytes: Number(of.subscription.received),
@@ -237,6 +243,7 @@ export function toOverview(views: readonly View[], linkOf: LinkOf, up: boolean) 
     expires_at: null,
     subscription_url: null,
     device_limit: null,
+    slots: null,
     devices: [],
     traffic: { rx_bytes: 0, tx_bytes: 0, limit_bytes: null },
     auto_renew: null,
@@ -294,9 +301,13 @@ const price = z.object({
     'Price per month, rounded up to the kopeck; multiplied by `period` it may differ from `price_rub`.',
     299,
   ),
+  slots: whole('Device slots that the renewal of `uuid` would renew.', 0),
+  slots_price_rub: roubles('Their price, included in `price_rub`.', 0),
 })
 
 const notSold = new Refusal('vpn_not_sold', {}, { charged: false })
+
+const slotsNotSold = new Refusal('vpn_slots_not_sold', {}, { charged: false })
 
 const available = flag('Whether a VPN node is online that accepts new subscriptions.')
 
@@ -308,6 +319,7 @@ export const quoteVpn = operation('quoteVpn', 'GET /vpn/quote', {
   query: withTerm(months, {
     period: queryTerm(months).optional(),
     period_months: queryInteger(sameMonths).optional(),
+    uuid: uuidField('Subscription to renew: prices include the slots that it has bought.').optional(),
   }).refine(agrees, disagreement),
   answer: z.union([
     price.extend({ available, valid_until: validUntil() }).openapi({ title: 'One term' }),
@@ -419,6 +431,7 @@ export const getVpn = operation('getVpn', 'GET /vpn/info', {
     expires_at: endsAt().nullable(),
     subscription_url: shownLink,
     device_limit: deviceLimit().nullable(),
+    slots: slotsField().nullable(),
     devices: devices(),
     traffic: trafficField,
     auto_renew: autoRenew.nullable().openapi({ description: 'Automatic renewal.' }),
@@ -510,6 +523,89 @@ export const addVpnDevice = operation('addVpnDevice', 'POST /vpn/devices', {
     not_found: noSuchSubscription,
     conflict: new Refusal('device_limit', { limit: 5 }, { device_limit: 5, charged: false }),
   },
+})
+
+const slotCount = {
+  min: 1,
+  max: maxSlots,
+  example: 2,
+  description: 'Device slots. In the default price list: 1, 2, 3, 5, 10.',
+}
+const slotsPrice = z.object({
+  count: whole('Number of device slots.', 2),
+  price_rub: roubles('Price until the end of the subscription, and of each renewal of them.', 249),
+})
+
+export const quoteVpnSlots = operation('quoteVpnSlots', 'GET /vpn/devices/quote', {
+  summary: 'Price more devices for a subscription',
+  description: 'Without `count`, `prices` lists every number on sale.',
+  query: z.object({ count: queryInteger(slotCount).optional() }),
+  answer: z.union([
+    slotsPrice.extend({ valid_until: validUntil() }).openapi({ title: 'One number' }),
+    z
+      .object({ prices: list('Numbers on sale.', slotsPrice), valid_until: validUntil() })
+      .openapi({ title: 'All numbers' }),
+  ]),
+  refusals: { not_found: slotsNotSold },
+})
+
+export const increaseVpnDevices = operation('increaseVpnDevices', 'POST /vpn/devices/increase', {
+  summary: 'Buy more device slots for a subscription',
+  description:
+    'The slots last until the end of the subscription. A renewal renews them, at the price of ' +
+    '`GET /vpn/quote?uuid=`. Deleting the subscription refunds their unused part.',
+  body: z.object({ uuid: uuidField().optional(), count: bodyInteger(slotCount), ...priceLimit }),
+  exampleBody: { uuid: exampleUuid },
+  charges: true,
+  answer: z.object({
+    order_id: orderId(),
+    uuid: shownUuid(),
+    count: whole('Number of bought slots.', 2),
+    price_rub: roubles('Price charged.', 249),
+    balance_rub: balanceAfter(),
+    device_limit: whole('Maximum number of devices now.', 7),
+    slots: slotsField(),
+    expires_at: endsAt(),
+  }),
+  refusals: {
+    not_found: noSuchSubscription,
+    conflict: new Refusal('subscription_not_active', { status: 'EXPIRED' }, { status: 'EXPIRED', charged: false }),
+  },
+})
+
+type SlotsShown = {
+  readonly order: string
+  readonly count: number
+  readonly price: Kopecks
+  readonly balance: Kopecks
+  readonly subscription: View['subscription']
+}
+
+export const toIncreased = (of: SlotsShown) => ({
+  order_id: of.order,
+  uuid: of.subscription.uuid,
+  count: of.count,
+  price_rub: toRoubles(of.price),
+  balance_rub: toRoubles(of.balance),
+  device_limit: of.subscription.deviceLimit,
+  slots: of.subscription.slots,
+  expires_at: toIso(of.subscription.expiresAt),
+})
+
+export const resetVpnDevices = operation('resetVpnDevices', 'POST /vpn/devices/reset', {
+  affectsNodes: true,
+  isDestructive: true,
+  summary: 'Remove all devices',
+  description: 'Disconnects all devices of the subscription and erases their keys. Its link stays.',
+  body: z.object({ uuid: uuidField().optional() }),
+  exampleBody: { uuid: exampleUuid },
+  answer: z.object({
+    uuid: shownUuid(),
+    removed: list('Ids of the removed devices.', z.string().openapi({ example: exampleDevice })),
+    devices: devices(),
+  }),
+  refusals: { not_found: noSuchSubscription },
+  example: { devices: [] },
 })
 
 export const removeVpnDevice = operation('removeVpnDevice', 'POST /vpn/devices/remove', {
