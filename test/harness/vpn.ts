@@ -50,6 +50,18 @@ export async function nodeIsSeen(service: Service, id?: NodeId): Promise<NodeId>
   return node
 }
 
+/** Records a report of a gateway that serves VPN devices over TLS, as `gw.example:443`. */
+export async function vpnGatewayIsSeen(service: Service): Promise<NodeId> {
+  const { db, fleet } = service.services
+  const name = 'vpn-gateway'
+  const known = await fleet.findByName(name)
+  const { id } = known ?? (await db.transact((tx) => fleet.add(tx, { kind: 'gateway', name, location: 'de' })))
+  const tls = { host: 'gw.example', port: 443, browserHost: null }
+  const figures = { boot: '1', tunnels: 0, lagMs: 1, totalBytes: 0, hopBytes: 0, isStopping: false, maxPorts: null }
+  await fleet.seen(id, { version: 'test', health: { ...figures, tls, isForVpn: true } })
+  return id
+}
+
 /** Applies a VPN section of the price list. */
 export async function sellVpn(service: Service, vpn: Record<string, unknown>): Promise<void> {
   const { db, pricing } = service.services

@@ -184,6 +184,11 @@ export const unseen: readonly Unseen[] = [
     because: 'the usage before a running term is only stored: no limit depends on it within the usage since',
   },
   {
+    table: 'vpn_peers',
+    column: 'app_digest',
+    because: 'it only says which device of the same subscription an app gets; the limit counts devices',
+  },
+  {
     table: 'vpn_subscriptions',
     column: 'name',
     because: 'the customer chooses the name and may change it at any time; nothing depends on it',

@@ -89,7 +89,7 @@ export const holdings: readonly Holding[] = [
     table: 'vpn_peers',
     of: `subscription_uuid IN (${subscriptions})`,
     key: ['id'],
-    hidden: ['private_key', 'access_keys'],
+    hidden: ['private_key', 'access_keys', 'app_digest'],
   },
   { table: 'subusers', of: 'customer_id = $1', key: ['id'], hidden: ['password', 'digest'] },
   { table: 'whitelist_entries', of: of('subuser_id', 'subusers'), key: ['subuser_id', 'prefix'] },

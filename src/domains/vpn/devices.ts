@@ -41,6 +41,7 @@ export type DeviceOrder = {
   readonly name?: string | undefined
   readonly publicKey?: string | undefined
   readonly location?: string | undefined
+  readonly appDigest?: Uint8Array | undefined
 }
 
 /** A device's configuration and the location to which it connects. */
@@ -62,11 +63,17 @@ function makeKeys(deps: VpnDeps, id: PeerId, own: string | undefined, nodes: rea
   return { publicKey, sealedKey: null, ownKey: true }
 }
 
-/** Refuses a device above the daily limit. `bought` counts devices paid for now. The customer's account is locked. */
-export async function assertFresh(deps: VpnDeps, tx: Tx, customer: CustomerId, bought: number): Promise<void> {
+/** How many devices the customer may add in a day, and whether that leaves room for more than `kept` others now. */
+export async function freshLimit(deps: VpnDeps, tx: Tx, customer: CustomerId, bought: number, kept = 0) {
   const nowMs = deps.clock()
   const max = maxFreshDevices((await store.sumDeviceLimits(tx, customer, nowMs)) + bought)
-  if ((await peers.countSince(tx, customer, nowMs - freshWithinMs)) < max) return
+  return { max, hasRoom: (await peers.countSince(tx, customer, nowMs - freshWithinMs)) < max - kept }
+}
+
+/** Refuses a device above the daily limit. `bought` counts devices paid for now. The customer's account is locked. */
+export async function assertFresh(deps: VpnDeps, tx: Tx, customer: CustomerId, bought: number): Promise<void> {
+  const { max, hasRoom } = await freshLimit(deps, tx, customer, bought)
+  if (hasRoom) return
   throw new Refusal('daily_device_limit', { max: max }, { most_in_a_day: max, charged: false })
 }
 
@@ -90,6 +97,7 @@ export async function insertDevice(
     name: order.name ?? `device ${of.held + 1}`,
     ...keys,
     accessKeys,
+    appDigest: order.appDigest ?? null,
     ipv4,
     ipv6: ipv6Of(pool, ipv4),
     location: order.location ?? null,
@@ -199,40 +207,3 @@ export async function configuration(
 
 const deviceIn = (devices: readonly Peer[], id: PeerId | undefined): Peer | undefined =>
   devices.find((each) => id === undefined || each.id === id)
-
-/** What a secret link shows; undefined for a text that is not a link now. */
-export async function openLink(
-  deps: VpnDeps,
-  secret: string,
-  which: { readonly device?: PeerId | undefined; readonly location?: string | undefined },
-) {
-  const subscription = await findByLink(deps, secret)
-  if (!subscription) return undefined
-  const devices = await peers.listHeld(deps.db, [subscription.uuid])
-  const [nodes, gateways] = await Promise.all([nodesOf(deps), listGateways(deps)])
-  const device = deviceIn(devices, which.device)
-  // With gateways a device connects without a VPN node.
-  const hasNode = gateways.length === 0 || nodes.some((node) => node.state === 'open' && node.publicKey !== null)
-  return {
-    view: view(deps, subscription, devices, nodes),
-    device,
-    configuration: device && hasNode ? configure(deps, device, nodes, which.location) : undefined,
-    keys: device && openAccessKeys(deps, device),
-    gateways,
-  }
-}
-
-/** A gateway that serves VPN devices over TLS now. */
-export type VpnGateway = { readonly name: string; readonly host: string; readonly port: number }
-
-/** The gateways for share links, by location and name; those that are down or draining are left out. */
-async function listGateways(deps: VpnDeps): Promise<VpnGateway[]> {
-  const serving = (await deps.fleet.nodes('gateway')).filter((node) => isServing(node, runningSince(deps)))
-  return serving
-    .toSorted((a, b) => (`${a.location} ${a.name}` < `${b.location} ${b.name}` ? -1 : 1))
-    .flatMap(({ name, location, health }) =>
-      health?.tls && health.isForVpn === true
-        ? [{ name: `${location} ${name}`, host: health.tls.host, port: health.tls.port }]
-        : [],
-    )
-}

@@ -84,6 +84,8 @@ export type Peer = {
   readonly ownKey: boolean
   /** The keys for ways in over TLS (`access-keys.ts`), sealed, while the device is not removed. */
   readonly accessKeys: Uint8Array | null
+  /** The app that has the device (`app-devices.ts`), if it sends a hardware id. */
+  readonly appDigest: Uint8Array | null
   readonly ipv4: bigint
   readonly ipv6: string
   readonly location: string | null
@@ -290,6 +292,18 @@ export function readUuid(text: string): SubscriptionId | undefined {
 
 /** A device's name: letters and digits of any script and a few signs; no character that could begin a new line. */
 export const isDeviceName = (text: string): boolean => /^[\p{L}\p{N}][\p{L}\p{N} ._'()+-]{0,63}$/u.test(text)
+
+/** A hardware id as apps send it; undefined for any other text. */
+export const readHardwareId = (text: string | null): string | undefined =>
+  text !== null && /^[\w=.:-]{10,128}$/.test(text) ? text : undefined
+
+/** A device's name from what an app says of its machine; undefined if nothing of it can be shown. */
+export function toDeviceName(model: string | null, system: string | null): string | undefined {
+  const [first, second] = [model, system].map((each) => each?.replace(/[^\p{L}\p{N} ._'()+-]/gu, '').trim() ?? '')
+  const name = first && second ? `${first} (${second})` : first || second || ''
+  const shown = name.slice(0, 64).trim()
+  return isDeviceName(shown) ? shown : undefined
+}
 
 /** 192 random bits in 32 characters that need no escaping in a URL. */
 export const makeLinkSecret = (random: RandomBytes): string =>

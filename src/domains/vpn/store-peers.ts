@@ -15,6 +15,7 @@ const columns = columnsOf<Peer>({
   sealedKey: orNull(bytes('private_key')),
   ownKey: flag('own_key'),
   accessKeys: orNull(bytes('access_keys')),
+  appDigest: orNull(bytes('app_digest')),
   ipv4: big('ipv4'),
   ipv6: textColumn('ipv6'),
   location: orNull(textColumn('location')),
@@ -97,7 +98,7 @@ export const countSince = (reader: Reader, customer: CustomerId, sinceAt: number
 /** The unique constraint refuses a public key that another device holds. */
 export async function insertPeer(tx: Tx, peer: Peer): Promise<void> {
   try {
-    await tx.run(`INSERT INTO vpn_peers (${columns.names}) VALUES (${list(17)})`, columns.values(peer))
+    await tx.run(`INSERT INTO vpn_peers (${columns.names}) VALUES (${list(18)})`, columns.values(peer))
   } catch (error) {
     if (error instanceof ConstraintViolation && error.kind === 'unique' && peer.ownKey) throw keyInUse()
     throw error
@@ -144,11 +145,15 @@ export const findOwner = (reader: Reader, customer: CustomerId, peer: PeerId): P
 export async function removePeers(tx: Tx, ids: readonly PeerId[], nowMs: number): Promise<void> {
   if (ids.length === 0) return
   await tx.run(
-    `UPDATE vpn_peers SET removed_at = $1, changed_at = $1, private_key = NULL, access_keys = NULL
+    `UPDATE vpn_peers SET removed_at = $1, changed_at = $1, private_key = NULL, access_keys = NULL, app_digest = NULL
      WHERE id IN (${list(ids.length, 1)}) AND removed_at IS NULL`,
     [nowMs, ...ids],
   )
 }
+
+/** Gives a device to an app. The caller has locked the subscription. */
+export const writeApp = (tx: Tx, { id, appDigest, name }: Pick<Peer, 'id' | 'appDigest' | 'name'>): void =>
+  tx.send('UPDATE vpn_peers SET app_digest = $2, name = $3 WHERE id = $1', [id, appDigest, name])
 
 /** Raises `changed_at`, so that nodes read a subscription's devices again. */
 export const touchPeers = (tx: Tx, uuid: SubscriptionId, nowMs: number): void =>

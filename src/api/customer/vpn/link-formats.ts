@@ -1,10 +1,11 @@
 import type { AccessKeys, VpnGateway } from '../../../domains/vpn/index.ts'
 
-/** What an app needs to connect a device. */
+/** What an app needs to connect a device. With `notice` it gets one entry, which shows the text and connects nothing. */
 export type LinkContent = {
   readonly device: string
   readonly keys: AccessKeys
   readonly gateways: readonly VpnGateway[]
+  readonly notice?: string | undefined
 }
 
 export const appFormats = ['base64', 'singbox', 'mihomo', 'xray'] as const
@@ -17,6 +18,38 @@ const alpn = 'http/1.1'
 const select = 'Proxy'
 const auto = 'Auto'
 
+/** How bytes of a protocol travel inside TLS, as each format says it. */
+type Transport = {
+  readonly share: Readonly<Record<string, string>>
+  readonly singBox: object
+  readonly mihomo: object
+  readonly xray: object
+}
+const tcp: Transport = { share: { type: 'tcp' }, singBox: {}, mihomo: { network: 'tcp' }, xray: { network: 'tcp' } }
+
+/** A way to connect. A format that has no such entry leaves it out. */
+type Form = { readonly label: string; readonly protocol: 'vless' | 'trojan' | 'http'; readonly transport: Transport }
+
+/** All ways, in the order in which apps show them. */
+const forms: readonly Form[] = [
+  { label: 'VLESS', protocol: 'vless', transport: tcp },
+  { label: 'Trojan', protocol: 'trojan', transport: tcp },
+  { label: 'HTTPS', protocol: 'http', transport: tcp },
+]
+
+/** One form at one gateway. */
+type Entry = Form & Pick<LinkContent, 'device' | 'keys'> & { readonly gateway: VpnGateway; readonly tag: string }
+
+const nowhere: VpnGateway = { name: '', host: '127.0.0.1', port: 1 }
+
+function entriesOf({ device, keys, gateways, notice }: LinkContent): readonly Entry[] {
+  const [first] = forms
+  if (notice !== undefined) return first ? [{ ...first, device, keys, gateway: nowhere, tag: notice }] : []
+  return gateways.flatMap((gateway) =>
+    forms.map((form) => ({ ...form, device, keys, gateway, tag: `${gateway.name} ${form.label}` })),
+  )
+}
+
 /** The format that an app reads, by its User-Agent; undefined for any other client. */
 export function formatOfApp(userAgent: string): AppFormat | undefined {
   if (/^(?:flclash|flowvy|murge|mihomo|prizrak-box|koala-clash|clash|stash)/i.test(userAgent)) return 'mihomo'
@@ -26,51 +59,36 @@ export function formatOfApp(userAgent: string): AppFormat | undefined {
 
 /** The content type and the text of a format. */
 export function writeLink(format: AppFormat, content: LinkContent): { readonly type: string; readonly text: string } {
+  const entries = entriesOf(content)
   if (format === 'base64')
-    return { type: 'text/plain', text: Buffer.from(toShareLinks(content).join('\n')).toString('base64') }
-  if (format === 'mihomo') return { type: 'text/yaml', text: toMihomo(content) }
-  const value = format === 'singbox' ? toSingBox(content) : toXray(content)
+    return { type: 'text/plain', text: Buffer.from(toShareLinks(entries).join('\n')).toString('base64') }
+  if (format === 'mihomo') return { type: 'text/yaml', text: toMihomo(entries) }
+  const value = format === 'singbox' ? toSingBox(entries) : toXray(entries)
   return { type: 'application/json', text: JSON.stringify(value, null, 2) }
 }
 
 const hostOf = ({ host }: VpnGateway): string => (host.includes(':') ? `[${host}]` : host)
 
-const nameOf = ({ name }: VpnGateway, protocol: string): string => `${name} ${protocol}`
-
-/** `vless://` and `trojan://` links, one for each gateway and protocol. */
-function toShareLinks({ keys, gateways }: LinkContent): string[] {
-  return gateways.flatMap((gateway) => {
-    const query = (fields: Readonly<Record<string, string>>): string =>
-      new URLSearchParams({
-        ...fields,
-        security: 'tls',
-        type: 'tcp',
-        sni: gateway.host,
-        alpn,
-        fp: fingerprint,
-      }).toString()
+/** `vless://` and `trojan://` links. */
+const toShareLinks = (entries: readonly Entry[]): string[] =>
+  entries.flatMap(({ protocol, transport, gateway, keys, tag }) => {
+    if (protocol === 'http') return []
+    const [key, own] = protocol === 'vless' ? [keys.uuid, { encryption: 'none' }] : [keys.password, {}]
+    const tls = { security: 'tls', ...transport.share, sni: gateway.host, alpn, fp: fingerprint }
+    const query = new URLSearchParams({ ...own, ...tls }).toString()
     const at = `${hostOf(gateway)}:${gateway.port}`
-    const tag = (protocol: string): string => encodeURIComponent(nameOf(gateway, protocol))
-    return [
-      `vless://${keys.uuid}@${at}?${query({ encryption: 'none' })}#${tag('VLESS')}`,
-      `trojan://${encodeURIComponent(keys.password)}@${at}?${query({})}#${tag('Trojan')}`,
-    ]
+    return [`${protocol}://${encodeURIComponent(key)}@${at}?${query}#${encodeURIComponent(tag)}`]
   })
-}
 
 /** A whole configuration of sing-box: all traffic of the machine goes to the gateway that answers first. */
-function toSingBox({ device, keys, gateways }: LinkContent) {
-  const utls = { enabled: true, fingerprint }
-  const proxies = gateways.flatMap((gateway) => {
-    const of = { server: gateway.host, server_port: gateway.port }
-    const tls = { enabled: true, server_name: gateway.host, utls }
-    const first = { ...tls, alpn: [alpn] }
-    return [
-      // Without packet encoding, UDP goes by VLESS's own command; gateways have no XUDP.
-      { type: 'vless', tag: nameOf(gateway, 'VLESS'), ...of, uuid: keys.uuid, packet_encoding: '', tls: first },
-      { type: 'trojan', tag: nameOf(gateway, 'Trojan'), ...of, password: keys.password, tls: first },
-      { type: 'http', tag: nameOf(gateway, 'HTTPS'), ...of, username: device, password: keys.password, tls: first },
-    ]
+function toSingBox(entries: readonly Entry[]) {
+  const proxies = entries.map(({ protocol: type, transport, gateway, device, keys, tag }) => {
+    const utls = { enabled: true, fingerprint }
+    const tls = { enabled: true, server_name: gateway.host, utls, alpn: [alpn] }
+    const of = { type, tag, server: gateway.host, server_port: gateway.port, tls, ...transport.singBox }
+    // Without packet encoding, UDP goes by VLESS's own command; gateways have no XUDP.
+    if (type === 'vless') return { ...of, uuid: keys.uuid, packet_encoding: '' }
+    return type === 'trojan' ? { ...of, password: keys.password } : { ...of, username: device, password: keys.password }
   })
   const tags = proxies.map(({ tag }) => tag)
   return {
@@ -90,31 +108,25 @@ function toSingBox({ device, keys, gateways }: LinkContent) {
   }
 }
 
+/** Trojan first: its UDP has many destinations. */
+const mihomoOrder = ['trojan', 'vless', 'http']
+
 /** Texts of YAML as JSON strings, which YAML reads. */
-function toMihomo({ keys, gateways, device }: LinkContent): string {
-  const proxies = gateways.flatMap((gateway) => {
-    const of = { server: gateway.host, port: gateway.port, tls: true, 'client-fingerprint': fingerprint, alpn: [alpn] }
-    return [
-      { name: nameOf(gateway, 'Trojan'), type: 'trojan', ...of, sni: gateway.host, password: keys.password, udp: true },
-      // Its UDP would be XUDP, which gateways do not have.
-      {
-        name: nameOf(gateway, 'VLESS'),
-        type: 'vless',
-        ...of,
-        servername: gateway.host,
-        uuid: keys.uuid,
-        udp: false,
-        network: 'tcp',
-      },
-      {
-        name: nameOf(gateway, 'HTTPS'),
-        type: 'http',
-        ...of,
-        sni: gateway.host,
-        username: device,
-        password: keys.password,
-      },
-    ]
+function toMihomo(entries: readonly Entry[]): string {
+  const ordered = entries.toSorted(
+    (a, b) =>
+      (a.gateway === b.gateway ? 0 : entries.indexOf(a) - entries.indexOf(b)) ||
+      mihomoOrder.indexOf(a.protocol) - mihomoOrder.indexOf(b.protocol),
+  )
+  const proxies = ordered.map(({ protocol: type, transport, gateway, device, keys, tag: name }) => {
+    const at = { server: gateway.host, port: gateway.port, tls: true }
+    const of = { name, type, ...at, 'client-fingerprint': fingerprint, alpn: [alpn] }
+    const sni = gateway.host
+    // UDP of VLESS would be XUDP, which gateways do not have.
+    if (type === 'vless') return { ...of, servername: sni, uuid: keys.uuid, udp: false, ...transport.mihomo }
+    return type === 'trojan'
+      ? { ...of, sni, password: keys.password, udp: true, ...transport.mihomo }
+      : { ...of, sni, username: device, password: keys.password }
   })
   const names = proxies.map(({ name }) => name)
   const groups = [
@@ -127,19 +139,22 @@ function toMihomo({ keys, gateways, device }: LinkContent): string {
   return `proxies:\n${items(proxies)}proxy-groups:\n${items(groups)}rules:\n  - ${JSON.stringify(`MATCH,${select}`)}\n`
 }
 
-/** A whole configuration of Xray for each gateway and protocol. */
-function toXray({ keys, gateways }: LinkContent) {
-  return gateways.flatMap((gateway) => {
+/** A whole configuration of Xray for each entry. */
+const toXray = (entries: readonly Entry[]) =>
+  entries.flatMap(({ protocol, transport, gateway, keys, tag: remarks }) => {
+    if (protocol === 'http') return []
     const { host: address, port } = gateway
     const tlsSettings = { serverName: address, alpn: [alpn], fingerprint }
-    const streamSettings = { network: 'tcp', security: 'tls', tlsSettings }
-    const vless = { vnext: [{ address, port, users: [{ id: keys.uuid, encryption: 'none' }] }] }
-    const trojan = { servers: [{ address, port, password: keys.password }] }
-    const configure = (protocol: string, label: string, settings: object) => ({
-      remarks: nameOf(gateway, label),
-      inbounds: [{ tag: 'socks', protocol: 'socks', listen: '127.0.0.1', port: 10_808, settings: { udp: true } }],
-      outbounds: [{ tag: 'proxy', protocol, settings, streamSettings }],
-    })
-    return [configure('vless', 'VLESS', vless), configure('trojan', 'Trojan', trojan)]
+    const streamSettings = { ...transport.xray, security: 'tls', tlsSettings }
+    const settings =
+      protocol === 'vless'
+        ? { vnext: [{ address, port, users: [{ id: keys.uuid, encryption: 'none' }] }] }
+        : { servers: [{ address, port, password: keys.password }] }
+    return [
+      {
+        remarks,
+        inbounds: [{ tag: 'socks', protocol: 'socks', listen: '127.0.0.1', port: 10_808, settings: { udp: true } }],
+        outbounds: [{ tag: 'proxy', protocol, settings, streamSettings }],
+      },
+    ]
   })
-}

@@ -1,8 +1,7 @@
-import { readId } from '../../../core/ids.ts'
 import { createMoment } from '../../../core/messages/numbers.ts'
 import { toIso } from '../../../core/time.ts'
-import type { Configuration, Drawing, Vpn } from '../../../domains/vpn/index.ts'
-import type { View } from '../../../domains/vpn/rules.ts'
+import type { AppIdentity, Configuration, Drawing, Vpn } from '../../../domains/vpn/index.ts'
+import { readHardwareId, toDeviceName, type View } from '../../../domains/vpn/rules.ts'
 import { createHtmlPages, escapeHtml } from '../../html-page.ts'
 import type { PlainRoute } from '../../http.ts'
 import { type AnswerLanguage, languageOf } from '../../language.ts'
@@ -31,6 +30,10 @@ const texts = {
   noWireGuard: {
     en: 'No WireGuard node is up. Use the link in an app that reads VLESS or Trojan.',
     ru: 'Ни один узел WireGuard не работает. Откройте ссылку в приложении с VLESS или Trojan.',
+  },
+  allTaken: {
+    en: 'All devices are taken. Remove one or buy more in the shop.',
+    ru: 'Все устройства заняты. Удалите одно или докупите место в магазине.',
   },
   noDevice: { en: 'This subscription has no such device.', ru: 'У этой подписки нет такого устройства.' },
   location: { en: 'Location', ru: 'Расположение:' },
@@ -78,18 +81,27 @@ export function vpnLinkRoute({ vpn, drawing, linksPerMinute, contact }: Deps): P
     async answer(request, params) {
       const query = new URL(request.url).searchParams
       const language = languageOf(request.headers)
-      const named = query.get('device')
-      const device = named === null ? undefined : readId('peer', named)
-      const opened = named !== null && !device ? undefined : await vpn.openLink(params['secret'] ?? '', { device })
+      const device = query.get('device') ?? undefined
+      const isPage = formatOf(query.get('format'), request.headers, true) === 'html'
+      // A page is for people: it makes no device, whoever previews it.
+      const app = isPage ? undefined : identityOf(request.headers)
+      const opened = await vpn.openLink(params['secret'] ?? '', { device, app })
       if (!opened) return plain(texts.notValid[language], 404)
       const format = formatOf(query.get('format'), request.headers, opened.gateways.length > 0)
       if (!format) return plain(texts.noFormat[language], 400)
-      if (isAppFormat(format)) return renderApp(format, opened, contact, language)
+      if (isAppFormat(format)) return renderApp(format, opened, app !== undefined, contact, language)
       const { view, configuration } = opened
       if (!configuration) return plain((opened.device ? texts.noWireGuard : texts.noDevice)[language], 404)
       return render(format, view, configuration, drawing, language)
     },
   }
+}
+
+/** What an app that sends a hardware id says of its machine. */
+function identityOf(headers: Headers): AppIdentity | undefined {
+  const hardwareId = readHardwareId(headers.get('x-hwid'))
+  if (hardwareId === undefined) return undefined
+  return { hardwareId, name: toDeviceName(headers.get('x-device-model'), headers.get('x-device-os')) }
 }
 
 const isAppFormat = (format: Format): format is AppFormat => appFormats.some((each) => each === format)
@@ -114,11 +126,22 @@ const inBase64 = (text: string): string => `base64:${Buffer.from(text).toString(
 /** Hours between two refreshes. */
 const updateHours = 12
 
+/** Of an entry that only shows a text. */
+const noKeys = { uuid: '00000000-0000-4000-8000-000000000000', password: 'none' }
+
 /** The configuration of an app. Of a subscription that does not run, its state is the announcement. */
-function renderApp(format: AppFormat, opened: Opened, contact: string | undefined, language: AnswerLanguage): Response {
-  const { view, device, keys, gateways } = opened
-  if (!device || !keys) return plain(texts.noDevice[language], 404)
-  const { type, text } = writeLink(format, { device: device.id, keys, gateways })
+function renderApp(
+  format: AppFormat,
+  opened: Opened,
+  hasHardwareId: boolean,
+  contact: string | undefined,
+  language: AnswerLanguage,
+): Response {
+  const { view, device, keys, gateways, refused } = opened
+  const notice = refused && (refused === 'devices' ? texts.allTaken[language] : meaningOf(view, language))
+  if (notice === undefined && !(device && keys)) return plain(texts.noDevice[language], 404)
+  const content = { device: device?.id ?? '', keys: keys ?? noKeys, gateways, notice }
+  const { type, text } = writeLink(format, content)
   const { received, sent, trafficLimit, expiresAt, name } = view.subscription
   const userInfo = {
     upload: sent,
@@ -128,15 +151,21 @@ function renderApp(format: AppFormat, opened: Opened, contact: string | undefine
   }
   const headers = new Headers({
     ...headersOf(type),
-    Vary: 'Accept, Accept-Language, User-Agent',
-    'Profile-Title': inBase64(name ?? `VPN: ${device.name}`),
+    Vary: 'Accept, Accept-Language, User-Agent, X-Hwid',
+    'Profile-Title': inBase64(name ?? (device ? `VPN: ${device.name}` : 'VPN')),
     'Profile-Update-Interval': String(updateHours),
     'Subscription-Userinfo': Object.entries(userInfo)
       .map(([key, value]) => `${key}=${value}`)
       .join('; '),
   })
   if (contact?.startsWith('https:')) headers.set('Support-Url', contact)
-  if (view.status !== 'ACTIVE') headers.set('Announce', inBase64(meaningOf(view, language)))
+  if (hasHardwareId) headers.set('X-Hwid-Active', 'true')
+  if (refused === 'devices') {
+    headers.set('X-Hwid-Max-Devices-Reached', 'true')
+    headers.set('X-Hwid-Limit', 'true')
+  }
+  if (notice !== undefined) headers.set('Announce', inBase64(notice))
+  else if (view.status !== 'ACTIVE') headers.set('Announce', inBase64(meaningOf(view, language)))
   return new Response(text, { headers })
 }
 

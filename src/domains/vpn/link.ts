@@ -1,0 +1,55 @@
+import type { PeerId } from '../../core/ids.ts'
+import { runningSince } from '../../core/stall-monitor.ts'
+import { isServing } from '../fleet/rules.ts'
+import { openAccessKeys } from './access-keys.ts'
+import { type AppIdentity, takeAppDevice } from './app-devices.ts'
+import { configure } from './devices.ts'
+import type { Peer } from './rules.ts'
+import * as peers from './store-peers.ts'
+import { findByLink, nodesOf, type VpnDeps, view } from './subscriptions.ts'
+
+/** Which device a link is opened for: the named one, else the one of the app, else the oldest. */
+export type LinkChoice = {
+  /** The id of a device, or its name. */
+  readonly device?: string | undefined
+  readonly app?: AppIdentity | undefined
+  readonly location?: string | undefined
+}
+
+/** What a secret link shows; undefined for a text that is not a link now, and for a device that is not there. */
+export async function openLink(deps: VpnDeps, secret: string, which: LinkChoice) {
+  const subscription = await findByLink(deps, secret)
+  if (!subscription) return undefined
+  const held = await peers.listHeld(deps.db, [subscription.uuid])
+  const named = held.find(({ id, name }) => id === which.device) ?? held.find(({ name }) => name === which.device)
+  if (which.device !== undefined && !named) return undefined
+  const [nodes, gateways] = await Promise.all([nodesOf(deps), listGateways(deps)])
+  const taken = named || !which.app ? undefined : await takeAppDevice(deps, subscription, held, which.app, nodes)
+  const device = named ?? (taken ? taken.device : held[0])
+  const devices = device && !held.some(({ id }) => id === device.id) ? [...held, device] : held
+  // With gateways a device connects without a VPN node.
+  const hasNode = gateways.length === 0 || nodes.some((node) => node.state === 'open' && node.publicKey !== null)
+  return {
+    view: view(deps, subscription, devices, nodes),
+    device,
+    refused: taken?.refused,
+    configuration: device && hasNode ? configure(deps, device, nodes, which.location) : undefined,
+    keys: device && openAccessKeys(deps, device),
+    gateways,
+  }
+}
+
+/** A gateway that serves VPN devices over TLS now. */
+export type VpnGateway = { readonly name: string; readonly host: string; readonly port: number }
+
+/** The gateways for share links, by location and name; those that are down or draining are left out. */
+async function listGateways(deps: VpnDeps): Promise<VpnGateway[]> {
+  const serving = (await deps.fleet.nodes('gateway')).filter((node) => isServing(node, runningSince(deps)))
+  return serving
+    .toSorted((a, b) => (`${a.location} ${a.name}` < `${b.location} ${b.name}` ? -1 : 1))
+    .flatMap(({ name, location, health }) =>
+      health?.tls && health.isForVpn === true
+        ? [{ name: `${location} ${name}`, host: health.tls.host, port: health.tls.port }]
+        : [],
+    )
+}
