@@ -140,10 +140,12 @@ function sourceOf(request: Request, peer: Address | undefined, trusted: readonly
 }
 
 /** Logs a purchase that the shop made for a payment, as one that a customer's request made. */
-export const purchaseNotes = (log: Log) => (ended: EndedPurchase): void => {
-  const { state, ...fields } = ended
-  log.info(state === 'bought' ? 'sold' : state, fields)
-}
+export const purchaseNotes =
+  (log: Log) =>
+  (ended: EndedPurchase): void => {
+    const { state, ...fields } = ended
+    log.info(state === 'bought' ? 'sold' : state, fields)
+  }
 
 /**
  * Logs sales, refused purchases and faults at once, other requests at debug level, refusals for a busy database every

@@ -160,7 +160,7 @@ describe.each([...engines])('Idempotency-Key of operators on %s', (engine) => {
     expect(later.headers.has('idempotent-replayed')).toBe(false)
   })
 
-  test("an erasure deletes the 4 sealed answers of operators about the customer, and no other", async () => {
+  test('an erasure deletes the 4 sealed answers of operators about the customer, and no other', async () => {
     const made = await call('POST', '/customers', { name: 'Anna Erased' }, 'erased-1')
     const customer: CustomerId = made.data.customer_id
     await credit(service.services, customer, 100_000n)

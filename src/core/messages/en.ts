@@ -183,8 +183,8 @@ export const en = {
     `The payment ${of.payment} is ${rub(of.amount_rub)} RUB of the customer ${of.customer}. Nothing was credited. ` +
     'Credit that amount to that customer, or use another key and reference.',
   payment_amount_is_other: (of: { payment: string; amount_rub: number }) =>
-    `The payment ${of.payment} is ${rub(of.amount_rub)} RUB. Nothing was credited. Credit that amount, or use another ` +
-    'key and reference.',
+    `The payment ${of.payment} is ${rub(of.amount_rub)} RUB. Nothing was credited. Credit that amount, or use ` +
+    'another key and reference.',
   payment_id_as_key: (of: { payment: string }) =>
     `${of.payment} is the id of a payment, and only its credit may have it as its key. Nothing was debited. ` +
     'Use another key.',

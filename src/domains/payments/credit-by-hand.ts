@@ -57,7 +57,8 @@ const readPayment = (text: string | null) => readId('payment', (text ?? '').toLo
 
 /**
  * Refuses to credit a payment that the shop does not know with another amount than was paid: it would keep its notice
- * from being credited. Without a notice, each provider is asked for it. One that no provider finds is the operator's word.
+ * from being credited. Without a notice, each provider is asked for it. If no provider finds it, the operator's word
+ * counts.
  */
 async function assertPaid(deps: PaymentDeps, id: PaymentId, amount: Kopecks, isDryRun: boolean): Promise<void> {
   const noticed = await store.findUnknown(deps.db, id)

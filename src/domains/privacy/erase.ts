@@ -77,7 +77,11 @@ async function redactLog(deps: ErasingDeps, customer: CustomerId): Promise<numbe
 /** Deletes operators' sealed answers about a customer, such as a new token, before their 7 days are over. */
 async function deleteAnswersAbout({ db }: ErasingDeps, customer: CustomerId): Promise<void> {
   const read = (after: store.SealedAnswer, limit: number) => store.operatorsSealedAnswers(db, after, limit)
-  const from = { start: { customer_id: '', key: '', named_ids: '' }, size: atOnce, keyOf: (row: store.SealedAnswer) => row }
+  const from = {
+    start: { customer_id: '', key: '', named_ids: '' },
+    size: atOnce,
+    keyOf: (row: store.SealedAnswer) => row,
+  }
   for await (const page of keysetPages(read, from)) {
     const named = page.map((row) => ({ row, ids: row.named_ids.split(' ') }))
     const ids = named.flatMap((each) => each.ids)

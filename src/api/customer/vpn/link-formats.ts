@@ -1,6 +1,6 @@
 import type { AccessKeys, VpnGateway } from '../../../domains/vpn/index.ts'
 
-/** What an app needs to connect a device. With `notice` it gets one entry, which shows the text and connects nothing. */
+/** What an app needs to connect a device. With `notice`, one entry shows the text and connects nothing. */
 export type LinkContent = {
   readonly device: string
   readonly keys: AccessKeys

@@ -83,7 +83,7 @@ export function vpnLinkRoute({ vpn, drawing, linksPerMinute, contact }: Deps): P
       const language = languageOf(request.headers)
       const device = query.get('device') ?? undefined
       const isPage = formatOf(query.get('format'), request.headers, true) === 'html'
-      // A page is for people: it makes no device, whoever previews it.
+      // A page is for people, and messengers preview it: it makes no device.
       const app = isPage ? undefined : identityOf(request.headers)
       const opened = await vpn.openLink(params['secret'] ?? '', { device, app })
       if (!opened) return plain(texts.notValid[language], 404)

@@ -71,8 +71,8 @@ export class TlsCallbacks {
           : ALERT_FATAL,
       { args: [pointer, pointer, pointer, pointer, 'u32', pointer], returns: 'i32' },
     )
-    // Runs before a session is looked for. Over TLS 1.2, OpenSSL names a resumed connection after its first handshake: a
-    // session of another name would choose between the site and the proxy.
+    // Runs before a session is looked for. Over TLS 1.2, OpenSSL names a resumed connection after its first handshake:
+    // a session of another name would choose between the site and the proxy.
     this.separateNames = new JSCallback(
       (ssl: number) => {
         this.keepSessionsApart(ssl)
