@@ -60,6 +60,8 @@ const promisedByPath: Readonly<Record<string, string>> = {
   '/vpn/buy period': '1…120',
   '/vpn/renew period': '1…120',
   '/vpn/auto-renew period': '1…120',
+  '/vpn/devices/quote count': '1…100',
+  '/vpn/devices/increase count': '1…100',
   '/dedicated/list comment': '…200 long',
   '/dedicated/list comment_contains': '…200 long',
   '/dedicated/comment comment': '…200 long',
@@ -174,7 +176,8 @@ const itemOf = (schema: Schema, index: number): unknown => {
 }
 
 /** The last values inside the limits, for fields that depend on nothing else, such as the price list. */
-function insideOf({ method, schema, name }: Field): unknown[] {
+function insideOf({ method, schema, name, path }: Field): unknown[] {
+  if (path.startsWith('/vpn/devices/') && name === 'count') return []
   if (/^(?:period|period_months|ip|return_url|ids|countries|states|cities|zipcodes|asns)$/.test(name)) return []
   const { minimum, maximum, minLength, maxLength } = schema
   const inside: unknown[] = [minimum, maximum].filter((value) => value !== undefined && value >= 0)

@@ -59,6 +59,7 @@ describe.each([...engines])('replay by key after everything bought was withdrawn
       { path: '/premium/subusers/delete', body: { subuser_id: deletedSubuser.subuser.subuser_id } },
       { path: '/vpn/buy', body: { period: 1, name: 'phone', auto_renew: true } },
       { path: '/vpn/renew', body: { period: 3 } },
+      { path: '/vpn/devices/increase', body: { count: 2 } },
       { path: '/payments', body: { amount_rub: 5, method: 'sandbox' } },
       { path: '/vpn/devices', body: { name: 'laptop' } },
       { path: '/premium/subusers', body: { name: 'shop 7' }, isFree: true },
