@@ -3,6 +3,7 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { lookAtShop } from '../../src/app/doctor/shop.ts'
 import { readConfig } from '../../src/app/settings/config.ts'
+import { Refusal } from '../../src/core/refusal.ts'
 import { listRewinds } from '../../src/db/timeline.ts'
 import { createBrowserSession } from '../harness/browser-session.ts'
 import { makeTestDatabase } from '../harness/database.ts'
@@ -46,6 +47,32 @@ describe('a PostgreSQL database that goes back in time under a running shop', ()
     },
   }
 
+  /** Uses a link again and again, one try after another, without the limit on guesses of the HTTP layer. */
+  function enterUntilStopped(link: string) {
+    let isStopped = false
+    const visitor = { source: '203.0.113.9', agent: null, shown: [] }
+    const results: string[] = []
+    const work = (async () => {
+      while (!isStopped) {
+        const entered = shop.services.signIn.byLink(
+          'customer',
+          { link },
+          { ...visitor, clientPrefix: crypto.randomUUID() },
+        )
+        results.push(
+          await entered.then(() => 'entered').catch((error) => (error instanceof Refusal ? error.reason : 'fault')),
+        )
+      }
+    })()
+    return {
+      stop: async () => {
+        isStopped = true
+        await work
+        return results
+      },
+    }
+  }
+
   test('a lost payment, which no node read, is noticed as a database that went back', async () => {
     const replica = await makeTestDatabase('postgres')
     await dumpInto(shop.testDatabase.address, replica.address)
@@ -76,8 +103,10 @@ describe('a PostgreSQL database that goes back in time under a running shop', ()
       const [lost] = await shop.buyProxies()
       if (!lost) throw new Error('nothing was sold')
       expect(await untilTrue(() => works(lost, shop.port, origin))).toBe(true)
+      const entering = enterUntilStopped(link)
       await goBack()
       const later = await buyAfterRewind(shop, lost, shop.port, origin)
+      expect(await entering.stop()).not.toContain('entered')
       expect(later.id).toBeGreaterThan(lost.id + 100_000)
       expect(await untilTrue(() => works(later, shop.port, origin))).toBe(true)
       expect(await works(kept, shop.port, origin)).toBe(true)

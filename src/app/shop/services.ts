@@ -10,6 +10,7 @@ import { noStalls, type Stalls } from '../../core/stall-monitor.ts'
 import type { Clock } from '../../core/time.ts'
 import type { Vault } from '../../core/vault.ts'
 import { createCounter, nextNumber } from '../../db/counter.ts'
+import { guarded } from '../../db/guarded.ts'
 import { createIntegrityVerifier, createSchemaVerifier } from '../../db/integrity.ts'
 import { createRowErasure, HistoryDiffers } from '../../db/row-erasure.ts'
 import { createHistoryVerifier, createRowHistory } from '../../db/row-history.ts'
@@ -136,10 +137,11 @@ export function createServices(plainDb: Database, given: Runtime, config: ShopCo
   const onRewind = (tx: Tx) => repairLostTime(tx, runtime.clock())
   const timeline = new Timeline({ ...runtime, db: plainDb, isWhole, onRewind })
   const base = { db, ...runtime }
+  const ofAccess = { ...base, db: guarded(db, timeline) }
   const ledger = createLedger(base)
   const history = createRowHistory(runtime)
   const ledgerAudit = createLedgerAudit({ ...base, history })
-  const customers = createCustomers({ ledger, ...base, ...config })
+  const customers = createCustomers({ ledger, ...ofAccess, ...config })
   const fleet = createFleet({ ...base, publicKeyOf, hmac: hmacSha256 })
   timeline.onChange(() => fleet.forget())
   const reach = createReach({ customers, fleet, hosts: config.publicHosts })
@@ -161,7 +163,7 @@ export function createServices(plainDb: Database, given: Runtime, config: ShopCo
   const stockIds = { slotIds: createIds('slot'), rangeIds: createIds('range') }
   const stock = createStock({ ...base, ...stockIds, life: timeline.life, fleet, customers })
   const stockOperator = createStockOperator({ ...base, numbers: nextNumber, fleet, stock })
-  const once = createOnce(base)
+  const once = createOnce(ofAccess)
   const proxyIds = createIds('proxy')
   const dedicated = createDedicated({
     ...shared,
@@ -218,11 +220,11 @@ export function createServices(plainDb: Database, given: Runtime, config: ShopCo
   const setEndpoint = createEndpointChange({ fleet, nodeSides })
   const setExit = createExitChange({ fleet, nodeSides })
   const blocking = createBlocking({ db, customers, touched: nodeSides })
-  const operators = createOperators(base)
+  const operators = createOperators(ofAccess)
   const passwords = createPasswordWork({ passwords: createPasswords(runtime.passwordCost), clock: runtime.clock })
   const buckets = openTokenBuckets(db, runtime.clock)
   const signInDeps = {
-    ...base,
+    ...ofAccess,
     buckets,
     passwords,
     codes: secondFactors,

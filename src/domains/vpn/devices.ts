@@ -4,8 +4,8 @@ import { Refusal, refuseField } from '../../core/refusal.ts'
 import { runningSince } from '../../core/stall-monitor.ts'
 import { makeKeyPair, readPublicKey } from '../../core/wireguard.ts'
 import type { Tx } from '../../db/transaction.ts'
-import { isServing, locationsOf, type Node } from '../fleet/rules.ts'
-import { makeAccessKeys, openAccessKeys } from './access-keys.ts'
+import { locationsOf, type Node } from '../fleet/rules.ts'
+import { makeAccessKeys } from './access-keys.ts'
 import { keyInUse, noLiveNode, noSuchDevice } from './errors.ts'
 import {
   addressRestMs,
@@ -25,7 +25,6 @@ import * as store from './store.ts'
 import * as peers from './store-peers.ts'
 import {
   assertOffered,
-  findByLink,
   load,
   loadOffering,
   lock,

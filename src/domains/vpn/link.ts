@@ -1,10 +1,8 @@
-import type { PeerId } from '../../core/ids.ts'
 import { runningSince } from '../../core/stall-monitor.ts'
 import { isServing } from '../fleet/rules.ts'
 import { openAccessKeys } from './access-keys.ts'
 import { type AppIdentity, takeAppDevice } from './app-devices.ts'
 import { configure } from './devices.ts'
-import type { Peer } from './rules.ts'
 import * as peers from './store-peers.ts'
 import { findByLink, nodesOf, type VpnDeps, view } from './subscriptions.ts'
 
@@ -21,7 +19,7 @@ export async function openLink(deps: VpnDeps, secret: string, which: LinkChoice)
   const subscription = await findByLink(deps, secret)
   if (!subscription) return undefined
   const held = await peers.listHeld(deps.db, [subscription.uuid])
-  const named = held.find(({ id, name }) => id === which.device) ?? held.find(({ name }) => name === which.device)
+  const named = held.find(({ id }) => id === which.device) ?? held.find(({ name }) => name === which.device)
   if (which.device !== undefined && !named) return undefined
   const [nodes, gateways] = await Promise.all([nodesOf(deps), listGateways(deps)])
   const taken = named || !which.app ? undefined : await takeAppDevice(deps, subscription, held, which.app, nodes)
