@@ -184,6 +184,19 @@ test('askShop repeats a lookup when a page arrives during it, because the page m
   expect([snapshot.proxies.get('tp7')?.port_type, lookups]).toEqual(['socks', 2])
 })
 
+test('askShop looks a credential up once when a page that says the same arrives during the lookup', async () => {
+  const snapshot = new Snapshot()
+  const bought = someProxy({ username: 'tp7' })
+  let lookups = 0
+  const find = async () => {
+    lookups += 1
+    snapshot.apply({ proxies: [bought], subusers: [], exits: [] })
+    return { outcome: 'found' as const, found: { proxy: { ...bought }, subuser: null } }
+  }
+  expect(await askShop(snapshot, { find })({ username: 'tp7' }, '192.0.2.1')).toBe('answered')
+  expect([snapshot.proxies.get('tp7'), lookups]).toEqual([bought, 1])
+})
+
 test('askShop stops after 3 lookups while pages keep arriving, and keeps the last page', async () => {
   const snapshot = new Snapshot()
   const bought = someProxy({ username: 'tp7' })

@@ -99,7 +99,8 @@ const maxLookups = 3
 
 /**
  * Looks a credential up at the shop. Whether a page that arrives meanwhile is older or newer than the answer is not
- * known, so the page is kept and the lookup repeated.
+ * known, so the page is kept and the lookup repeated, unless both say the same: the page about a purchase often arrives
+ * while its first use is looked up.
  */
 export const askShop =
   (snapshot: Snapshot, credentials: Pick<CredentialLookup, 'find'>) =>
@@ -114,6 +115,7 @@ export const askShop =
       const isOvertaken = end()
       if (answer.outcome === 'found' && !isOvertaken) snapshot.learn(answer.found)
       if (!isOvertaken) return answer.outcome === 'unanswered' ? 'unanswered' : 'answered'
+      if (answer.outcome === 'found' && Bun.deepEquals(answer.found, snapshot.knownOf(question))) return 'answered'
       if (lookups === maxLookups || answer.outcome === 'unanswered') return 'answered'
     }
   }
