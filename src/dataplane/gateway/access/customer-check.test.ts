@@ -41,3 +41,34 @@ test('a client with a wrong part in its login and the right password is a custom
     false,
   ])
 })
+
+test('right credentials are digested once, and again after each change at the shop; wrong ones each time', () => {
+  let digests = 0
+  const countingSha256 = (text: string) => {
+    digests += 1
+    return sha256(text)
+  }
+  const snapshot = new Snapshot()
+  const learn = (hasNewPassword: boolean): void => {
+    const subuser = { ...someSubuser({ login: 'clara' }), ...(hasNewPassword && { digest: sha256('other').toHex() }) }
+    snapshot.apply({ proxies: [], subusers: [subuser], exits: [] })
+  }
+  const isCustomer = createCustomerCheck({
+    snapshot,
+    passwordKeys: () => [],
+    sha256: countingSha256,
+    hmac: hmacSha256,
+  })
+  const askTwice = (login: string): readonly [boolean, boolean, number] => {
+    digests = 0
+    const value = [`Basic ${btoa(login)}`]
+    return [isCustomer(value), isCustomer(value), digests]
+  }
+  learn(false)
+  expect([askTwice('clara:secret'), askTwice('clara:wrong')]).toEqual([
+    [true, true, 1],
+    [false, false, 2],
+  ])
+  learn(true)
+  expect(askTwice('clara:secret')).toEqual([false, false, 2])
+})

@@ -1,6 +1,8 @@
 import type { Sha256 } from '../../../core/chain.ts'
 import { type Hmac, hasPasswordMac, toLookupName } from '../../../core/password-mac.ts'
+import type { NodeProxy, NodeSubuser } from '../../../node-protocol/state.ts'
 import type { Snapshot } from '../../agent/snapshot.ts'
+import type { Credentials } from '../ways-in/http1/basic-auth.ts'
 import { readAuthorization } from '../ways-in/http1/request.ts'
 import { matches, noDigest } from './admission.ts'
 
@@ -21,17 +23,24 @@ export function createCustomerCheck(deps: {
   readonly hmac: Hmac
 }) {
   const { snapshot, sha256, hmac } = deps
+  /** Right credentials, and what they opened. Found only with the right password, so it tells a prober nothing. */
+  const proven = new WeakMap<Credentials, NodeProxy | NodeSubuser>()
   return (values: readonly string[]): boolean => {
     const authorization = readAuthorization(values)
     const { credentials, ticket } = 'type' in authorization ? {} : authorization
     if (ticket !== undefined) return snapshot.gateways.has(/^from=([0-9a-z_]{1,40});/.exec(ticket)?.[1] ?? '')
     const { username, password } = credentials ?? decoy
+    const known = credentials && proven.get(credentials)
+    // Any change at the shop replaces the object.
+    if (known && (snapshot.proxies.get(username) ?? snapshot.findLogin(toLookupName(username))) === known) return true
     const digest = sha256(password)
     const proxy = snapshot.proxies.get(username)
     // The login without its parts: the engine names a wrong part to a customer.
     const subuser = snapshot.findLogin(toLookupName(username))
     const [isProxy, isSubuser] = [proxy, subuser].map((known) => matches(digest, known?.digest ?? noDigest))
     const isDevice = matches(digest, snapshot.devices.get(username)?.password ?? noDigest)
+    const opened = isProxy ? proxy : isSubuser ? subuser : undefined
+    if (credentials && opened) proven.set(credentials, opened)
     const isOfShop = hasPasswordMac(hmac, deps.passwordKeys(), username, password)
     return credentials !== undefined && (isProxy === true || isSubuser === true || isDevice || isOfShop)
   }
