@@ -42,7 +42,7 @@ type Load = {
   readonly rate?: number
 }
 
-const churn: Load = {
+export const churn: Load = {
   name: 'new tunnels',
   plan: { tunnels: 64, bytes: 1_024 },
   amountOf: (result) => result.tunnels,

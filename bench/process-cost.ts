@@ -37,6 +37,21 @@ function nameOf(path: string): string {
   }
 }
 
+/** The threads of a process, with their processor seconds. */
+export function threadSecondsOf(
+  pid: number,
+): { readonly id: number; readonly name: string; readonly seconds: number }[] {
+  return readdirSync(`/proc/${pid}/task`).flatMap((task) => {
+    const path = `/proc/${pid}/task/${task}/stat`
+    if (!existsSync(path)) return []
+    const text = readFileSync(path, 'utf8')
+    const end = text.lastIndexOf(')')
+    const fields = text.slice(end + 2).split(' ')
+    const seconds = sum(fields.slice(11, 13).map(Number)) / ticksInSecond
+    return [{ id: Number(task), name: text.slice(text.indexOf('(') + 1, end), seconds }]
+  })
+}
+
 /** utime, stime, cutime and cstime of proc(5). The name before them, in parentheses, may contain any character. */
 function ticksOf(pid: number): number {
   const text = readFileSync(`/proc/${pid}/stat`, 'utf8')

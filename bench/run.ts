@@ -23,6 +23,7 @@ import { premium } from './premium.ts'
 import { probe } from './probe.ts'
 import { purchase } from './purchase.ts'
 import { purchaseThousand } from './purchase-thousand.ts'
+import { reactors } from './reactors.ts'
 import { type Outcome, toTable, writePages } from './report.ts'
 import { shops } from './shops.ts'
 import { soak } from './soak.ts'
@@ -51,6 +52,7 @@ const benches: readonly Bench[] = [
   before,
   beforeTls,
   tls,
+  reactors,
   udp,
   hop,
   speedLimit,
