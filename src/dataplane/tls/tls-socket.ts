@@ -1,6 +1,8 @@
 import type { Socket, SocketHandler } from 'bun'
 
 export type TlsOwner = {
+  /** It uses the bytes of onSocketData() during the call only. */
+  readonly borrows?: boolean
   onSocketData(bytes: Uint8Array): void
   onSocketDrain(): void
   onSocketEnd(): void
@@ -38,6 +40,10 @@ export type TlsSocket = {
   handshakeBytes: number
   /** Bytes that TLS added since the handshake. */
   readonly overhead: number
+  /** It has taken bytes that wait for the kernel: a drain follows. */
+  readonly isHolding?: boolean
+  /** The next bytes are the last: the end follows at once. */
+  announceEnd?(): void
   /** Returns the bytes taken; offer the rest after a drain. */
   write(bytes: Uint8Array): number
   shutdown(): void

@@ -1,4 +1,4 @@
-import type { Side } from '../sides/side.ts'
+import type { Side, SideOwner } from '../sides/side.ts'
 import { lookAgainBytes, maxUnsentBytes, provenBytes, type Sockets, shyUnsentBytes } from '../sides/sockets.ts'
 import type { ProxyTunnel } from './tunnel.ts'
 
@@ -43,12 +43,15 @@ const limitsOf = ({ meter }: ProxyTunnel): 'metered' | 'unmetered' =>
 /** Bytes to write, or an amount to charge, that wait for allowance. */
 type Parked = { bytes: Uint8Array | undefined; due: number; readonly onPassed: (() => void) | undefined }
 
+/** Shared by pipes without parked bytes, to keep idle tunnels small. */
+const nothing: readonly Parked[] = []
+
 type PipeOwner = {
-  readonly onExhausted: () => void
+  onExhausted(): void
   /** Everything that waited has passed. */
-  readonly onCleared?: () => void
+  onCleared?(): void
   /** Default true. */
-  readonly wantsMore?: () => boolean
+  wantsMore?(): boolean
 }
 
 /**
@@ -59,7 +62,7 @@ export class Pipe {
   private readonly from: Side
   private readonly to: Side
   private readonly valve: Valve
-  private parked: Parked[] = []
+  private parked: readonly Parked[] = nothing
   private isClosed = false
   private forget: (() => void) | undefined
 
@@ -87,7 +90,7 @@ export class Pipe {
     const taken = this.isClear ? this.take(bytes.length) : 0
     this.write(taken < bytes.length ? bytes.subarray(0, taken) : bytes)
     if (taken === bytes.length && this.isClear) onPassed?.()
-    else this.park({ bytes: bytes.subarray(taken), due: bytes.length - taken, onPassed })
+    else this.park({ bytes: new Uint8Array(bytes.subarray(taken)), due: bytes.length - taken, onPassed })
   }
 
   /** Charges bytes that are forwarded by send() in another form. False while some are unpaid: use after(). */
@@ -109,7 +112,7 @@ export class Pipe {
   after(act: () => void): void {
     if (this.isClosed) return
     if (this.isClear) act()
-    else this.parked.push({ bytes: undefined, due: 0, onPassed: act })
+    else this.parked = [...this.parked, { bytes: undefined, due: 0, onPassed: act }]
   }
 
   resume(): void {
@@ -119,7 +122,7 @@ export class Pipe {
 
   close(): void {
     this.isClosed = true
-    this.parked = []
+    this.parked = nothing
     this.forget?.()
     this.forget = undefined
   }
@@ -137,7 +140,7 @@ export class Pipe {
   }
 
   private park(piece: Parked): void {
-    this.parked.push(piece)
+    this.parked = [...this.parked, piece]
     this.from.pause()
     this.wait()
   }
@@ -176,7 +179,7 @@ export class Pipe {
         this.wait()
         return false
       }
-      this.parked.shift()
+      this.parked = this.parked.length > 1 ? this.parked.slice(1) : nothing
       first.onPassed?.()
       if (this.isClosed) return false
     }
@@ -184,8 +187,37 @@ export class Pipe {
   }
 }
 
-/** Relays both directions through Bun's sockets until one side is gone or the allowance is used up. */
-export class Relay {
+/** What one side of a relay passes to it. Pipes copy what they keep. */
+class RelayEnd implements SideOwner {
+  readonly borrows = true
+
+  constructor(
+    private readonly relay: Relay,
+    private readonly isClient: boolean,
+  ) {}
+
+  onData(bytes: Uint8Array): void {
+    this.relay.pass(bytes, this.isClient)
+  }
+
+  onEnd(): void {
+    this.relay.noteEnd(this.isClient)
+  }
+
+  onDrain(): void {
+    this.relay.drain(this.isClient)
+  }
+
+  onClose(): void {
+    this.relay.noteClose(this.isClient)
+  }
+}
+
+/**
+ * Relays both directions through this process until one side is gone or the allowance is used up. Classes without
+ * closures keep idle tunnels small.
+ */
+export class Relay implements PipeOwner {
   private readonly up: Pipe
   private readonly down: Pipe
   private hasClientEnded = false
@@ -197,33 +229,16 @@ export class Relay {
     private readonly tunnel: ProxyTunnel,
     clock: () => number,
   ) {
-    const owner = { onExhausted: () => this.exhaust(), onCleared: () => this.endSides() }
-    this.up = new Pipe('up', client, tunnel, clock, owner)
-    this.down = new Pipe('down', client, tunnel, clock, owner)
+    this.up = new Pipe('up', client, tunnel, clock, this)
+    this.down = new Pipe('down', client, tunnel, clock, this)
   }
 
   /** The arguments were received before the relay started. */
   start(fromClient: Uint8Array, fromOrigin: Uint8Array): void {
     const { client, tunnel, up, down } = this
     tunnel.relay = this
-    client.own({
-      onData: (bytes) => up.relay(bytes),
-      onEnd: () => {
-        this.hasClientEnded = true
-        this.endSides()
-      },
-      onDrain: () => down.resume(),
-      onClose: () => this.lose(),
-    })
-    tunnel.origin.own({
-      onData: (bytes) => down.relay(bytes),
-      onEnd: () => {
-        this.hasOriginEnded = true
-        this.endSides()
-      },
-      onDrain: () => up.resume(),
-      onClose: () => this.loseOrigin(),
-    })
+    client.own(new RelayEnd(this, true))
+    tunnel.origin.own(new RelayEnd(this, false))
     if (client.isClosed) this.lose()
     else if (tunnel.origin.isClosed) this.loseOrigin()
     else {
@@ -232,6 +247,38 @@ export class Relay {
       if (fromClient.length > 0) up.relay(fromClient)
       if (fromOrigin.length > 0) down.relay(fromOrigin)
     }
+  }
+
+  pass(bytes: Uint8Array, isClient: boolean): void {
+    const { client, tunnel, up, down } = this
+    if (isClient) return up.relay(bytes)
+    if (tunnel.origin.socket?.isEnding && down.isClear && !this.hasOriginEnded) client.socket?.announceEnd?.()
+    down.relay(bytes)
+  }
+
+  noteEnd(isClient: boolean): void {
+    if (isClient) this.hasClientEnded = true
+    else this.hasOriginEnded = true
+    this.endSides()
+  }
+
+  /** A side has written its backlog: the other one may be read again. */
+  drain(isClient: boolean): void {
+    if (isClient) this.down.resume()
+    else this.up.resume()
+  }
+
+  noteClose(isClient: boolean): void {
+    if (isClient) this.lose()
+    else this.loseOrigin()
+  }
+
+  onExhausted(): void {
+    this.exhaust()
+  }
+
+  onCleared(): void {
+    this.endSides()
   }
 
   private endSides(): void {

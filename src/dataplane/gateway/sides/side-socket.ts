@@ -20,6 +20,10 @@ export type SideSocket = {
   readonly isHolding?: boolean
   /** A stream: the descriptor is that of its connection. */
   readonly isShared?: boolean
+  /** The peer has half-closed, and the bytes that are being delivered are its last. */
+  readonly isEnding?: boolean
+  /** The next bytes are the last: the end follows at once. */
+  announceEnd?(): void
   /** Replaces the default delivery tracking. */
   follow?(): DeliveryWatch | undefined
 }

@@ -2,6 +2,7 @@ import { type MaybePromise, whenReady } from '../../../core/maybe-promise.ts'
 import { prefixesOf, Seat } from '../../tls/seats.ts'
 import type { TlsOwner, TlsSocket } from '../../tls/tls-socket.ts'
 import type { DeliveryWatch } from '../metering/tunnel-meter.ts'
+import type { Sockets } from '../sides/sockets.ts'
 import { followTls, noteHandshake, type TlsClient } from '../sides/tls-client.ts'
 import { readAuthority } from '../ways-in/authority.ts'
 import { HeldBytes, joinBytes } from '../ways-in/bytes.ts'
@@ -111,11 +112,12 @@ export class SiteVisitor implements TlsOwner {
   ) {
     noteHandshake(tls, site.deps.sockets)
     tls.setNoDelay(true)
-    const open = (budget: FairBudget) => budget.open(prefixesOf(tls.source).clientPrefix, () => tls.terminate())
+    const prefixes = prefixesOf(tls.source)
+    const open = (budget: FairBudget) => budget.open(prefixes.clientPrefix, () => tls.terminate())
     this.writer = new AnswerWriter(tls, open(site.answers))
     this.body = new RequestBody(open(site.bodies))
     this.deadline = createDeadline(site.deps.after)
-    this.seat = new Seat(prefixesOf(tls.source), () => {
+    this.seat = new Seat(prefixes, () => {
       site.forget(this)
       tls.terminate()
     })
@@ -256,7 +258,7 @@ export class SiteVisitor implements TlsOwner {
     // What the site has sent counts as sent before the customer's bytes.
     tls.handshakeBytes += this.writer.written
     this.leave()
-    handOver(new ReadAhead(tls, joinBytes([...this.raw, rest]), () => followTls(tls, sockets), parser))
+    handOver(new ReadAhead(tls, joinBytes([...this.raw, rest]), sockets, parser))
   }
 
   // --- answering ---
@@ -357,7 +359,10 @@ function toHead(status: number, fields: readonly Field[], keeps: boolean): Uint8
   return toLatin1(`${lines.join('\r\n')}\r\n\r\n`)
 }
 
-/** A TLS connection whose first bytes were read already; they are delivered when the engine begins to read. */
+/**
+ * A TLS connection whose first bytes were read already; they are delivered when the engine begins to read. Methods, not
+ * functions of each object: they would enlarge idle tunnels.
+ */
 class ReadAhead implements TlsClient, TlsOwner {
   owner: TlsOwner | undefined
   readonly isUnread = true
@@ -366,11 +371,15 @@ class ReadAhead implements TlsClient, TlsOwner {
   constructor(
     private readonly tls: TlsSocket,
     private pending: Uint8Array,
-    readonly follow: () => DeliveryWatch | undefined,
+    private readonly sockets: Sockets,
     readonly parser: ClientParser | undefined,
   ) {
     tls.owner = this
     tls.pause()
+  }
+
+  follow(): DeliveryWatch | undefined {
+    return followTls(this.tls, this.sockets)
   }
 
   get isClosed(): boolean {
@@ -385,16 +394,53 @@ class ReadAhead implements TlsClient, TlsOwner {
     return this.tls.fd
   }
 
-  onSocketData = (bytes: Uint8Array): void => this.owner?.onSocketData(bytes)
-  onSocketDrain = (): void => this.owner?.onSocketDrain()
-  onSocketEnd = (): void => this.owner?.onSocketEnd()
-  onSocketClose = (): void => this.owner?.onSocketClose()
+  get borrows(): boolean {
+    return this.owner?.borrows === true
+  }
 
-  write = (bytes: Uint8Array): number => this.tls.write(bytes)
-  shutdown = (): void => this.tls.shutdown()
-  end = (): void => this.tls.end()
-  terminate = (): void => this.tls.terminate()
-  setNoDelay = (yes: boolean): void => this.tls.setNoDelay(yes)
+  onSocketData(bytes: Uint8Array): void {
+    this.owner?.onSocketData(bytes)
+  }
+
+  onSocketDrain(): void {
+    this.owner?.onSocketDrain()
+  }
+
+  onSocketEnd(): void {
+    this.owner?.onSocketEnd()
+  }
+
+  onSocketClose(): void {
+    this.owner?.onSocketClose()
+  }
+
+  get isHolding(): boolean {
+    return this.tls.isHolding === true
+  }
+
+  announceEnd(): void {
+    this.tls.announceEnd?.()
+  }
+
+  write(bytes: Uint8Array): number {
+    return this.tls.write(bytes)
+  }
+
+  shutdown(): void {
+    this.tls.shutdown()
+  }
+
+  end(): void {
+    this.tls.end()
+  }
+
+  terminate(): void {
+    this.tls.terminate()
+  }
+
+  setNoDelay(yes: boolean): void {
+    this.tls.setNoDelay(yes)
+  }
 
   pause(): void {
     this.isPaused = true

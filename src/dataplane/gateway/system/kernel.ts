@@ -83,8 +83,10 @@ export class Kernel {
     return this.orError(this.libc.recv(descriptor, address, max, 0))
   }
 
-  sendFrom(descriptor: number, address: number, bytes: number): number {
-    return this.orError(this.libc.send(descriptor, address, bytes, n.MSG_NOSIGNAL))
+  /** `endsSoon`: more bytes or the FIN follow at once, in the same segment. */
+  sendFrom(descriptor: number, address: number, bytes: number, endsSoon: boolean): number {
+    const flags = endsSoon ? n.MSG_NOSIGNAL | n.MSG_MORE : n.MSG_NOSIGNAL
+    return this.orError(this.libc.send(descriptor, address, bytes, flags))
   }
 
   /** Bytes into `received`, which stay in the kernel's buffer. */

@@ -10,6 +10,12 @@ const outputBytes = 256 * 1024
 const pointerBytes = 8
 const BIO_CTRL_RESET = 1
 
+/** Where ciphertext goes. An object, because a closure for each connection would enlarge idle tunnels. */
+export type CiphertextSink = {
+  /** Sends ciphertext at an address. Returns the bytes taken; 0 or less if the socket takes none. */
+  send(address: number, bytes: number): number
+}
+
 /**
  * The buffers that all TLS connections of a thread share: OpenSSL reads ciphertext from one BIO pair and writes it to
  * another. Both are empty between calls, so an idle connection has no buffer, and an empty pair begins at its start,
@@ -68,10 +74,10 @@ export class TlsBuffers {
     this.library.BIO_ctrl(this.output, BIO_CTRL_RESET, 0, 0)
   }
 
-  /** Passes the pending ciphertext to `send`; returns what it did not take, or undefined if it took all. */
-  drain(pending: number, send: (address: number, bytes: number) => number): Uint8Array | undefined {
+  /** Passes the pending ciphertext to `sink`; returns what it did not take, or undefined if it took all. */
+  drain(pending: number, sink: CiphertextSink): Uint8Array | undefined {
     const { library, outputReader, scratchAt } = this
-    const gone = send(this.outputAt, pending)
+    const gone = sink.send(this.outputAt, pending)
     if (gone > 0) library.BIO_nread(outputReader, scratchAt, gone)
     return gone < pending ? this.takeOutput(pending - Math.max(0, gone)) : undefined
   }
@@ -83,10 +89,10 @@ export class TlsBuffers {
   }
 
   /** As drain(), for ciphertext that was kept. */
-  resend(kept: Uint8Array, send: (address: number, bytes: number) => number): Uint8Array | undefined {
+  resend(kept: Uint8Array, sink: CiphertextSink): Uint8Array | undefined {
     const part = kept.subarray(0, outputBytes)
     this.resent.set(part)
-    const gone = Math.max(0, send(this.resentAt, part.length))
+    const gone = Math.max(0, sink.send(this.resentAt, part.length))
     return gone < kept.length ? kept.slice(gone) : undefined
   }
 

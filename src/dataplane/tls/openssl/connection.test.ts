@@ -38,14 +38,15 @@ function join(options: ConnectionOptions = {}, of = context) {
       done()
     },
   })
-  const connection = new TlsConnection(thread, of, (address, bytes) => {
+  const send = (address: number, bytes: number): number => {
     const taken = Math.min(bytes, wire.room)
     wire.room -= taken
     wire.sent += taken
     seen.sends += 1
     if (taken > 0) duplex.push(Buffer.from(toArrayBuffer(address as never, 0, taken)).slice())
     return taken
-  })
+  }
+  const connection = new TlsConnection(thread, of, { send })
   const client: TLSSocket = connect({ socket: duplex, rejectUnauthorized: false, ...options })
   client.on('error', () => {})
   const received: Buffer[] = []
@@ -203,7 +204,7 @@ test('4,000 handshakes that break off after the ClientHello leave no memory behi
   const hello = await catchHello()
   function breakOff(): void {
     thread.buffers.fillInput(hello)
-    const connection = new TlsConnection(thread, context, (_, bytes) => bytes)
+    const connection = new TlsConnection(thread, context, { send: (_, bytes) => bytes })
     connection.receive(hello.length)
     expect([connection.state, connection.produced > 0]).toEqual(['handshake', true])
     connection.free()

@@ -1,5 +1,5 @@
 import { CString } from 'bun:ffi'
-import { readBytes, type TlsBuffers } from './buffers.ts'
+import { type CiphertextSink, readBytes, type TlsBuffers } from './buffers.ts'
 import type { TlsContext } from './context.ts'
 import { DeliveryMarks } from './delivery-marks.ts'
 import { type Library, orZero, takeError } from './library.ts'
@@ -8,9 +8,6 @@ const SSL_ERROR_WANT_READ = 2
 const SSL_ERROR_ZERO_RETURN = 6
 /** Ciphertext that waits for the socket: one write, and answers to a client that does not read. */
 const maxKeptBytes = 192 * 1024
-
-/** Sends ciphertext at an address. Returns the bytes taken; 0 or less if the socket takes none. */
-type SendCiphertext = (address: number, bytes: number) => number
 
 /** Libraries and buffers of one thread. */
 export type TlsThread = { readonly library: Library; readonly buffers: TlsBuffers }
@@ -40,7 +37,7 @@ export class TlsConnection {
   constructor(
     private readonly thread: TlsThread,
     context: TlsContext,
-    private readonly send: SendCiphertext,
+    private readonly sink: CiphertextSink,
   ) {
     const { library, buffers } = thread
     this.ssl = orZero(library.SSL_new(context.address))
@@ -111,7 +108,7 @@ export class TlsConnection {
   /** Sends ciphertext that was kept. True if none is left. */
   flush(): boolean {
     this.own()
-    if (this.kept) this.kept = this.thread.buffers.resend(this.kept, this.send)
+    if (this.kept) this.kept = this.thread.buffers.resend(this.kept, this.sink)
     this.isFull = this.kept !== undefined
     return !this.isFull
   }
@@ -161,7 +158,7 @@ export class TlsConnection {
     const { buffers } = this.thread
     this.produced += pending
     if (!this.kept && !mayWait) {
-      if (pending > 0) this.kept = buffers.drain(pending, this.send)
+      if (pending > 0) this.kept = buffers.drain(pending, this.sink)
       this.isFull = this.kept !== undefined
       return
     }

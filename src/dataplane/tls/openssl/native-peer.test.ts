@@ -65,9 +65,11 @@ function join(context: TlsContext, version = tls13, room = Number.POSITIVE_INFIN
   lib.SSL_set0_wbio(ssl, output)
   client.SSL_set_connect_state(ssl)
   const seen = { atServer: '', atClient: '' }
-  const connection = new TlsConnection(thread, context, (address, bytes) => {
-    lib.BIO_write(input, address, bytes)
-    return bytes
+  const connection = new TlsConnection(thread, context, {
+    send(address, bytes) {
+      lib.BIO_write(input, address, bytes)
+      return bytes
+    },
   })
   let left = room
   /** Passes what the client has written. False if nothing. */

@@ -16,6 +16,7 @@ export class Channel implements SideSocket, RelayEnd, Pollable, TurnTaker {
   hasHungUp = false
   hasFailed = false
   hasUrgent = false
+  isEnding = false
   private relay: SpliceRelay | undefined
   /** Set while connecting. */
   private waiting: { onConnected(error: number): void } | undefined
@@ -99,8 +100,10 @@ export class Channel implements SideSocket, RelayEnd, Pollable, TurnTaker {
       const { kernel } = this.reactor
       const got = kernel.receive(this.descriptor, readBytes)
       if (got > 0) {
-        if (got < readBytes && !this.hasHungUp && !this.hasFailed && !this.hasUrgent) this.isReadable = false
-        this.side.onSocketData(kernel.received.slice(0, got))
+        const isEmpty = got < readBytes && !this.hasFailed && !this.hasUrgent
+        if (isEmpty && !this.hasHungUp) this.isReadable = false
+        this.isEnding = isEmpty && this.hasHungUp
+        this.side.onSocketData(this.side.borrows ? kernel.received.subarray(0, got) : kernel.received.slice(0, got))
       } else if (got === 0) {
         this.hasEnded = true
         this.side.onSocketEnd()

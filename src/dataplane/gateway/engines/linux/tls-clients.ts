@@ -2,7 +2,7 @@ import type { After } from '../../../../core/time.ts'
 import type { Snapshot } from '../../../agent/snapshot.ts'
 import type { Certificate } from '../../../tls/certificate.ts'
 import { TlsBuffers } from '../../../tls/openssl/buffers.ts'
-import { TlsConnection, type TlsThread } from '../../../tls/openssl/connection.ts'
+import type { TlsThread } from '../../../tls/openssl/connection.ts'
 import { TlsCallbacks, TlsContext } from '../../../tls/openssl/context.ts'
 import { openLibrary } from '../../../tls/openssl/library.ts'
 import type { TicketKey } from '../../../tls/openssl/ticket-keys.ts'
@@ -12,7 +12,7 @@ import { openSite, type SiteTerms } from '../../site/server.ts'
 import { Http2Clients } from '../shared/http2-clients.ts'
 import type { Reactor } from './reactor.ts'
 import { type FromSite, SiteQuestions, type ToSite } from './site-questions.ts'
-import { TlsLink } from './tls-link.ts'
+import { type LinkEvents, TlsLink } from './tls-link.ts'
 
 export type TlsTerms = {
   /** Cells of `tlsCounts`. */
@@ -197,29 +197,7 @@ export class TlsClients {
     const { context, deps } = this
     if (!context) return this.drop(message)
     const thread = this.openThread()
-    const { inputAt, plain } = thread.buffers
-    const events = {
-      mayShake: () => this.mayShake(),
-      onShaken: (link: TlsLink) => {
-        this.post({ type: 'shaken', id })
-        this.route(link)
-      },
-      onEnding: (link: TlsLink) => void this.ending.add(link),
-      onGone: (link: TlsLink) => {
-        this.links.delete(id)
-        this.ending.delete(link)
-        this.post({ type: 'gone', id })
-      },
-    }
-    const link = new TlsLink(
-      deps.reactor,
-      descriptor,
-      source,
-      inputAt,
-      plain,
-      events,
-      (send) => new TlsConnection(thread, context, send),
-    )
+    const link = new TlsLink(deps.reactor, descriptor, source, thread, this.events, context, id)
     this.links.set(id, link)
     try {
       link.begin()
@@ -227,6 +205,20 @@ export class TlsClients {
       deps.onFault(fault)
       link.terminate()
     }
+  }
+
+  private readonly events: LinkEvents = {
+    mayShake: () => this.mayShake(),
+    onShaken: (link) => {
+      this.post({ type: 'shaken', id: link.id })
+      this.route(link)
+    },
+    onEnding: (link) => void this.ending.add(link),
+    onGone: (link) => {
+      this.links.delete(link.id)
+      this.ending.delete(link)
+      this.post({ type: 'gone', id: link.id })
+    },
   }
 
   private mayShake(): boolean {

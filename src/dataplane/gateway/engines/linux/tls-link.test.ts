@@ -7,7 +7,6 @@ import { until, untilStill } from '../../../../../test/harness/until.ts'
 import { readAddress } from '../../../../core/address.ts'
 import { readCertificate } from '../../../tls/certificate.ts'
 import { TlsBuffers } from '../../../tls/openssl/buffers.ts'
-import { TlsConnection } from '../../../tls/openssl/connection.ts'
 import { TlsCallbacks, TlsContext } from '../../../tls/openssl/context.ts'
 import { openLibrary } from '../../../tls/openssl/library.ts'
 import { makeTicketKey } from '../../../tls/openssl/ticket-keys.ts'
@@ -55,16 +54,7 @@ async function openLink() {
     onGone: () => void (seen.gone += 1),
     mayShake: () => true,
   }
-  const { inputAt, plain } = thread.buffers
-  const link = new TlsLink(
-    reactor,
-    descriptor,
-    '127.0.0.1',
-    inputAt,
-    plain,
-    events,
-    (send) => new TlsConnection(thread, context, send),
-  )
+  const link = new TlsLink(reactor, descriptor, '127.0.0.1', thread, events, context, 1)
   link.begin()
   let isSecure = false
   client.once('secureConnect', () => void (isSecure = true))
@@ -134,4 +124,27 @@ test('an end with nothing unsent closes at once, and counts as no connection tha
   expect([seen, link.isClosed]).toEqual([{ ending: 0, gone: 1 }, true])
   const [bytes] = (await once(client, 'data')) as [Buffer]
   expect(bytes.toString()).toBe('bye')
+})
+
+test('bytes that were announced as the last arrive whole before the half-close, and the client may answer', async () => {
+  const { link, client, turn } = await openLink()
+  let answer = ''
+  let hasEnded = false
+  link.owner = {
+    onSocketData: (bytes) => void (answer += Buffer.from(bytes).toString()),
+    onSocketDrain() {},
+    onSocketEnd: () => void (hasEnded = true),
+    onSocketClose() {},
+  }
+  const received: Buffer[] = []
+  client.on('data', (bytes: Buffer) => void received.push(bytes))
+  client.once('end', () => client.end('thanks'))
+  link.announceEnd()
+  link.write(Buffer.from('the last bytes'))
+  link.shutdown()
+  await until(() => {
+    turn()
+    return hasEnded
+  })
+  expect([Buffer.concat(received).toString(), answer]).toEqual(['the last bytes', 'thanks'])
 })
