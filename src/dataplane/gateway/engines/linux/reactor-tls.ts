@@ -118,9 +118,10 @@ export class ReactorTls {
   }
 
   take(message: FromTlsClients): void {
-    if (message.type === 'shaken') this.shaken(message.id)
-    else if (message.type === 'gone') this.end(message.id)
-    else this.answers?.takeQuestion(message)
+    if (message.type === 'notices') {
+      for (const id of message.shaken) this.shaken(id)
+      for (const id of message.gone) this.end(id)
+    } else this.answers?.takeQuestion(message)
   }
 
   private read(count: keyof typeof tlsCounts): number {

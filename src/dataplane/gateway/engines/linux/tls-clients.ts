@@ -13,6 +13,7 @@ import { Http2Clients } from '../shared/http2-clients.ts'
 import type { Reactor } from './reactor.ts'
 import { type FromSite, SiteQuestions, type ToSite } from './site-questions.ts'
 import { type LinkEvents, TlsLink } from './tls-link.ts'
+import { NoticeBatch, type TlsNotices } from './tls-notices.ts'
 
 export type TlsTerms = {
   /** Cells of `tlsCounts`. */
@@ -38,10 +39,7 @@ export type ToTlsClients =
   | FromSite
 
 /** From the clients over TLS of a reactor to the main thread. */
-export type FromTlsClients =
-  | { readonly type: 'shaken'; readonly id: number }
-  | { readonly type: 'gone'; readonly id: number }
-  | ToSite
+export type FromTlsClients = TlsNotices | ToSite
 
 /** Written by the reactor: its HTTP/2 connections, and connections that it has taken, and begun to shake hands with. */
 export const tlsCounts = { open: 0, requests: 1, spare: 2, taken: 3, begun: 4 } as const
@@ -68,6 +66,7 @@ export class TlsClients {
   private thread: (TlsThread & { readonly callbacks: TlsCallbacks }) | undefined
   private context: TlsContext | undefined
   private outbox: FromTlsClients[] = []
+  private readonly notices: NoticeBatch
   /** Reads of handshakes in the turn that began at this time. */
   private shaking = { atMs: 0, reads: 0 }
 
@@ -83,7 +82,8 @@ export class TlsClients {
       readonly onFault: (fault: unknown) => void
     },
   ) {
-    const { sockets, take, after } = deps
+    const { sockets, take, after, reactor } = deps
+    this.notices = new NoticeBatch({ after, now: () => reactor.nowMs, post: (notices) => deps.post([notices]) })
     this.http2 = new Http2Clients({ sockets, take, after, clock: () => performance.now() })
   }
 
@@ -103,6 +103,7 @@ export class TlsClients {
 
   /** Posts what happened in this turn. */
   flush(): void {
+    this.notices.flush()
     if (this.outbox.length === 0) return
     const messages = this.outbox
     this.outbox = []
@@ -155,7 +156,7 @@ export class TlsClients {
     Atomics.add(this.counts, tlsCounts.taken, 1)
     if (!this.deps.reactor.descriptors.own(message.descriptor)) {
       this.noteBegun()
-      return this.post({ type: 'gone', id: message.id })
+      return this.notices.noteGone(message.id)
     }
     this.waiting.set(message.id, message)
     if (this.waiting.size === 1) this.deps.reactor.queue({ takeTurn: this.beginNext })
@@ -189,7 +190,7 @@ export class TlsClients {
     const { kernel, descriptors } = this.deps.reactor
     kernel.resetOnClose(descriptor)
     descriptors.release(descriptor)
-    this.post({ type: 'gone', id })
+    this.notices.noteGone(id)
   }
 
   private begin(message: Waiting): void {
@@ -210,14 +211,14 @@ export class TlsClients {
   private readonly events: LinkEvents = {
     mayShake: () => this.mayShake(),
     onShaken: (link) => {
-      this.post({ type: 'shaken', id: link.id })
+      this.notices.noteShaken(link.id)
       this.route(link)
     },
     onEnding: (link) => void this.ending.add(link),
     onGone: (link) => {
       this.links.delete(link.id)
       this.ending.delete(link)
-      this.post({ type: 'gone', id: link.id })
+      this.notices.noteGone(link.id)
     },
   }
 

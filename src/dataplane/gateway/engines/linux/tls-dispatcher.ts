@@ -93,7 +93,7 @@ export class TlsDispatcher implements TlsReactors {
     }
     return {
       terminate: () => reactor?.post({ type: 'close', id }),
-      // The descriptor is a number of this process; it is open until the reactor reports its end.
+      // The descriptor is a number of this process, and another connection's for at most 25 ms (`tls-notices.ts`).
       hasAnswered: () => this.deps.kernel.transmissionOf(descriptor).sent > 0,
     }
   }

@@ -1,0 +1,65 @@
+import type { After } from '../../../../core/time.ts'
+
+/** Handshakes that have ended, and connections that have; in that order for one connection. */
+export type TlsNotices = {
+  readonly type: 'notices'
+  readonly shaken: readonly number[]
+  readonly gone: readonly number[]
+}
+
+/** Notices travel together: each message wakes the main thread, which costs up to 100 µs where it slept. */
+export const noticeMs = 25
+const maxNotices = 256
+
+/** What the front of the main thread must know of connections over TLS, soon but not at once. */
+export class NoticeBatch {
+  private shaken: number[] = []
+  private gone: number[] = []
+  /** When it is due. */
+  private postAt = 0
+  private isPlanned = false
+
+  constructor(
+    private readonly deps: {
+      readonly after: After
+      /** The time of this turn, monotonic. */
+      readonly now: () => number
+      readonly post: (notices: TlsNotices) => void
+    },
+  ) {}
+
+  noteShaken(id: number): void {
+    this.note(this.shaken, id)
+  }
+
+  noteGone(id: number): void {
+    this.note(this.gone, id)
+  }
+
+  private note(ids: number[], id: number): void {
+    if (this.size === 0) this.postAt = this.deps.now() + noticeMs
+    ids.push(id)
+  }
+
+  private get size(): number {
+    return this.shaken.length + this.gone.length
+  }
+
+  /** Posts what is due. Call at the end of each turn. */
+  flush(): void {
+    if (this.size === 0) return
+    const dueInMs = this.postAt - this.deps.now()
+    if (dueInMs <= 0 || this.size >= maxNotices) {
+      const { shaken, gone } = this
+      this.shaken = []
+      this.gone = []
+      this.deps.post({ type: 'notices', shaken, gone })
+    } else if (!this.isPlanned) {
+      this.isPlanned = true
+      // The timer ends the wait in the kernel, and a flush follows.
+      this.deps.after(dueInMs, () => {
+        this.isPlanned = false
+      })
+    }
+  }
+}
