@@ -106,7 +106,7 @@ export async function openOutageShop(engine: Engine, prefix: string, names: read
     balance: async (): Promise<bigint> => (await services.ledger.balance(customer)).balance,
     /** The ended outages of a proxy. */
     async outagesOf(id: number): Promise<{ fromAt: number; untilAt: number; expiresBefore: number }[]> {
-      const all = (await services.outages.all(db)).get(id) ?? []
+      const all = await services.outages.of(db, [id])
       return all.map(({ fromAt, untilAt, expiresBefore }) => ({
         fromAt,
         untilAt: untilAt ?? Number.NaN,

@@ -15,8 +15,9 @@ import type { Reader } from '../../db/transaction.ts'
 import { listIn, numberIn, type Order, type Plain, textIn } from '../orders/rules.ts'
 import { type Catalogue, priceDedicated, priceProlonging } from '../pricing/rules.ts'
 import type { WalkedLease } from '../stock/rules.ts'
-import { allOutages } from './outages/outages.ts'
+import { outagePages } from './outages/outages.ts'
 import { type Outage, problemsOfTerm } from './outages/rules.ts'
+import { outagesOf } from './outages/store.ts'
 import { type DedicatedDeps, product } from './proxies.ts'
 import {
   graceEnd,
@@ -30,115 +31,176 @@ import {
 import * as store from './store.ts'
 
 const pageSize = 500
+/** Ids of proxies whose prolongings are in memory at once: each pass over the orders collects those of one such range. */
+const idsPerPass = 50_000
 
-/** Recomputes the promises about dedicated proxies: slots, leases, terms and prices. */
+/** Recomputes the promises about dedicated proxies: slots, leases, terms and prices. Rows are read in pages. */
 export const verifierOf = (deps: DedicatedDeps): Verifier => ({
   name: 'dedicated',
   verify: () =>
     deps.db.snapshot(async (reader) => {
       const findings: Finding[] = []
-      const proxies = await readProxies(reader)
-      const sold = await checkOrders(deps, reader, findings)
-      const outages = await allOutages(reader)
-      for (const id of outages.keys()) {
-        if (!proxies.has(id)) findings.push(found('term', at('outage', { proxy: id }), 'proxy_missing'))
-      }
-      for (const proxy of proxies.values()) {
-        await attempt(findings, { promise: 'delivery', where: at('proxy', { id: proxy.id }) }, () => {
-          findings.push(...checkProxy(deps, proxy, sold, outages.get(proxy.id) ?? []))
-        })
-      }
-      checkHeld(proxies, findings)
-      const leases = new Map<number, WalkedLease[]>()
-      const stock = await deps.stockOperator.verify(reader, (lease) => {
-        leases.set(lease.proxy, [...(leases.get(lease.proxy) ?? []), lease])
-        return checkLease(lease, proxies.get(lease.proxy))
-      })
+      const missing = await checkOrders(deps, reader, findings)
+      await checkOutages(reader, findings)
+      const { proxies, last } = await walkProxies(deps, reader, findings)
+      for (const held of await store.heldTwice(reader)) findings.push(toHeldTwice(held))
+      const stock = await deps.stockOperator.verify(reader, (leases) => checkLeases(reader, leases))
       findings.push(...stock.findings)
-      for (const proxy of proxies.values()) {
-        const problems = problemsOfLeases(proxy, leases.get(proxy.id) ?? [])
-        const of = { promise: 'lease', where: at('proxy', { id: proxy.id }) } as const
-        findings.push(...oncePerReason(problems).map((each) => ({ ...of, ...each })))
-      }
-      await checkCounts(deps, reader, proxies, findings)
-      const [next, last] = [await deps.numbers(reader, 'proxy'), [...proxies.keys()].at(-1) ?? -1]
+      await checkCounts(deps, reader, findings)
+      const next = await deps.numbers(reader, 'proxy')
       if (last >= next)
         findings.push(found('counter', at('counter', { name: 'proxy' }), 'counter_behind', { next, last }))
-      for (const [id, { missing: count }] of sold.bought) {
-        if (count !== 0) findings.push(found('delivery', at('order', { id }), 'proxies_missing', { count }))
-      }
-      return { findings, covered: { proxies: proxies.size, places: stock.slotCount, leases: stock.leases } }
+      findings.push(...missing)
+      return { findings, covered: { proxies, places: stock.slotCount, leases: stock.leases } }
     }),
 })
 
-async function readProxies(reader: Reader): Promise<Map<number, Proxy>> {
-  const proxies = new Map<number, Proxy>()
-  const read = (after: number, limit: number) => store.proxiesAfter(reader, after, limit)
-  const from = { start: -1, size: pageSize, keyOf: (proxy: Proxy) => proxy.id }
-  for await (const page of keysetPages(read, from)) for (const proxy of page) proxies.set(proxy.id, proxy)
-  return proxies
+/** Checks the price of every order, and returns the orders that do not have as many proxies as they bought. */
+async function checkOrders(deps: DedicatedDeps, reader: Reader, findings: Finding[]): Promise<Finding[]> {
+  const missing: Finding[] = []
+  for await (const page of deps.orders.pagesOf(reader, product)) {
+    const ids = page.map((order) => order.id)
+    const counts = await store.countByOrder(reader, ids)
+    for (const order of page) {
+      const where = at('order', { id: order.id })
+      const catalogue = await catalogueOf(deps, reader, order)
+      if (!catalogue || !isPricedRight(order, catalogue)) {
+        findings.push(found('price', where, 'order_price', { price: moneyText(order.price) }))
+      }
+      const goods = catalogue && readGoods(order)
+      const count = goods === undefined ? 0 : goods.count - (counts.get(order.id) ?? 0)
+      if (count !== 0) missing.push(found('delivery', where, 'proxies_missing', { count }))
+    }
+  }
+  return missing
 }
 
-/** Every proxy that nodes have counted for was sold. */
-async function checkCounts(
-  { traffic }: DedicatedDeps,
-  reader: Reader,
-  proxies: ReadonlyMap<number, Proxy>,
-  findings: Finding[],
-): Promise<void> {
-  const read = (after: string, limit: number) => traffic.counts.subjects(reader, subjectPrefix, after, limit)
-  for await (const subjects of keysetPages(read, { start: '', size: pageSize, keyOf: (subject) => subject })) {
-    for (const subject of subjects) {
-      if (!proxies.has(Number(subject.slice(subjectPrefix.length))))
-        findings.push(found('delivery', at('subject', { subject }), 'counted_unknown'))
+async function catalogueOf({ pricing }: DedicatedDeps, reader: Reader, order: Order): Promise<Catalogue | undefined> {
+  const version = numberIn(order.calculation, 'catalogue')
+  return version === undefined ? undefined : pricing.version(reader, version)
+}
+
+async function checkOutages(reader: Reader, findings: Finding[]): Promise<void> {
+  for await (const page of outagePages(reader)) {
+    const ids = [...new Set(page.map((outage) => outage.proxy))]
+    const known = await store.knownAmong(reader, ids)
+    for (const proxy of ids) {
+      if (!known.has(proxy)) findings.push(found('term', at('outage', { proxy }), 'proxy_missing'))
     }
   }
 }
 
-/** What the orders sold: the proxies of each purchase, and the ends and moments of each proxy's prolongings. */
-type Sold = {
-  readonly bought: Map<string, BoughtGoods>
-  readonly until: Map<number, number[]>
-  readonly prolongedAt: Map<number, number[]>
+/** Checks each proxy with its order, prolongings, outages and leases. Returns how many there are, and the last id. */
+async function walkProxies(deps: DedicatedDeps, reader: Reader, findings: Finding[]) {
+  let [count, last] = [0, -1]
+  let prolonged: Prolongings | undefined
+  const read = (after: number, limit: number) => store.proxiesAfter(reader, after, limit)
+  const from = { start: -1, size: pageSize, keyOf: (proxy: Proxy) => proxy.id }
+  for await (const page of keysetPages(read, from)) {
+    const ids = page.map((proxy) => proxy.id)
+    const [first, end] = [ids[0] ?? 0, ids.at(-1) ?? 0]
+    if (!prolonged || end > prolonged.untilId) {
+      prolonged = await readProlongings(deps, reader, first, Math.max(end, first + idsPerPass))
+    }
+    const goods = await readGoodsOf(deps, reader, page)
+    const outages = Map.groupBy(await outagesOf(reader, ids), (outage) => outage.proxy)
+    const leases = Map.groupBy(await deps.stockOperator.leasesOfProxies(reader, ids), (lease) => lease.proxy)
+    for (const proxy of page) {
+      const { id } = proxy
+      const sold = { order: goods.get(proxy.order), prolonged: prolonged.of.get(id) ?? [] }
+      await attempt(findings, { promise: 'delivery', where: at('proxy', { id }) }, () => {
+        findings.push(...checkProxy(deps, proxy, sold, outages.get(id) ?? []))
+      })
+      const problems = oncePerReason(problemsOfLeases(proxy, leases.get(id) ?? []))
+      findings.push(...problems.map((each) => ({ promise: 'lease' as const, where: at('proxy', { id }), ...each })))
+    }
+    count += page.length
+    last = end
+  }
+  return { proxies: count, last }
 }
 
+/** Every proxy that nodes have counted for was sold. */
+async function checkCounts({ traffic }: DedicatedDeps, reader: Reader, findings: Finding[]): Promise<void> {
+  const read = (after: string, limit: number) => traffic.counts.subjects(reader, subjectPrefix, after, limit)
+  for await (const subjects of keysetPages(read, { start: '', size: pageSize, keyOf: (subject) => subject })) {
+    const idOf = (subject: string) => Number(subject.slice(subjectPrefix.length))
+    const known = await store.knownAmong(reader, subjects.map(idOf).filter(Number.isSafeInteger))
+    for (const subject of subjects) {
+      if (!known.has(idOf(subject))) findings.push(found('delivery', at('subject', { subject }), 'counted_unknown'))
+    }
+  }
+}
+
+/** What an order bought. */
 type BoughtGoods = {
   readonly customer: string
   readonly at: number
   readonly expiresAt: number
   readonly country: string
   readonly ipv: number
-  /** Proxies of the order that were not found yet. */
-  missing: number
+  readonly count: number
 }
 
-async function checkOrders(deps: DedicatedDeps, reader: Reader, findings: Finding[]): Promise<Sold> {
-  const sold: Sold = { bought: new Map(), until: new Map(), prolongedAt: new Map() }
+type Prolonging = { readonly expiresAt: number; readonly at: number }
+
+/** What was sold of one proxy: its purchase, and each prolonging. */
+type Sold = { readonly order: BoughtGoods | undefined; readonly prolonged: readonly Prolonging[] }
+
+/** The prolongings of proxies by their ids, up to an id. */
+type Prolongings = { readonly untilId: number; readonly of: ReadonlyMap<number, readonly Prolonging[]> }
+
+async function readProlongings(
+  deps: DedicatedDeps,
+  reader: Reader,
+  fromId: number,
+  untilId: number,
+): Promise<Prolongings> {
+  const of = new Map<number, Prolonging[]>()
   await deps.orders.walk(reader, product, async (order) => {
-    const version = numberIn(order.calculation, 'catalogue')
-    const catalogue = version === undefined ? undefined : await deps.pricing.version(reader, version)
-    if (!catalogue || !isPricedRight(order, catalogue, sold)) {
-      findings.push(found('price', at('order', { id: order.id }), 'order_price', { price: moneyText(order.price) }))
+    if (order.action === 'buy' || !(await catalogueOf(deps, reader, order))) return
+    for (const [id, expiresAt] of readProlongCalculation(order.calculation)?.proxies ?? []) {
+      if (id < fromId || id > untilId) continue
+      const prolonging = { expiresAt, at: order.createdAt }
+      const earlier = of.get(id)
+      if (earlier) earlier.push(prolonging)
+      else of.set(id, [prolonging])
     }
   })
-  return sold
+  return { untilId, of }
+}
+
+/** What the orders of these proxies bought, by order. */
+async function readGoodsOf(deps: DedicatedDeps, reader: Reader, proxies: readonly Proxy[]) {
+  const goods = new Map<string, BoughtGoods>()
+  const ids = [...new Set(proxies.map((proxy) => proxy.order))]
+  for (const order of await deps.orders.findAudited(reader, ids)) {
+    if (order.product !== product || !(await catalogueOf(deps, reader, order))) continue
+    const bought = readGoods(order)
+    if (bought) goods.set(order.id, bought)
+  }
+  return goods
+}
+
+/** Undefined for a prolonging, and for an order that cannot be read. */
+function readGoods({ action, calculation, customer, createdAt }: Order): BoughtGoods | undefined {
+  const bought = action === 'buy' ? readBuyCalculation(calculation) : undefined
+  return bought && { ...bought, customer, at: createdAt }
 }
 
 /** An order whose goods have no price in its price list is a finding too. */
-function isPricedRight(order: Order, catalogue: Catalogue, sold: Sold): boolean {
+function isPricedRight(order: Order, catalogue: Catalogue): boolean {
   try {
-    return (order.action === 'buy' ? priceBuying : priceProlongings)(order, catalogue, sold) === order.price
+    return (order.action === 'buy' ? priceBuying : priceProlongings)(order, catalogue) === order.price
   } catch {
     return false
   }
 }
 
-function priceBuying(order: Order, catalogue: Catalogue, sold: Sold): bigint | undefined {
-  const calculation = readBuyCalculation(order.calculation)
+function priceBuying({ calculation: text, input }: Order, catalogue: Catalogue): bigint | undefined {
+  const calculation = readBuyCalculation(text)
   if (!calculation) return undefined
-  const { country, ipv, period, count, expiresAt } = calculation
-  const { id, customer, createdAt, input } = order
-  sold.bought.set(id, { customer, at: createdAt, missing: count, expiresAt, country, ipv })
+  const { country, ipv, period, count } = calculation
   const isSame =
     textIn(input, 'country_code') === country &&
     numberIn(input, 'ipv') === ipv &&
@@ -148,14 +210,10 @@ function priceBuying(order: Order, catalogue: Catalogue, sold: Sold): bigint | u
   return isSame && calculation.kopecks === String(total) ? total : undefined
 }
 
-function priceProlongings(order: Order, catalogue: Catalogue, sold: Sold): bigint | undefined {
+function priceProlongings(order: Order, catalogue: Catalogue): bigint | undefined {
   const calculation = readProlongCalculation(order.calculation)
   if (!calculation) return undefined
   const { lines, proxies } = calculation
-  for (const [id, expiresAt] of proxies) {
-    sold.until.set(id, [...(sold.until.get(id) ?? []), expiresAt])
-    sold.prolongedAt.set(id, [...(sold.prolongedAt.get(id) ?? []), order.createdAt])
-  }
   const [ids, period] = [listIn(order.input, 'ids') ?? [], numberIn(order.input, 'period')]
   const count = lines.reduce((sum, line) => sum + line.count, 0)
   const named = new Set<Plain>(proxies.map(([id]) => id))
@@ -171,13 +229,13 @@ function priceProlongings(order: Order, catalogue: Catalogue, sold: Sold): bigin
 
 function checkProxy(deps: DedicatedDeps, proxy: Proxy, sold: Sold, outages: readonly Outage[]): Finding[] {
   const where = at('proxy', { id: proxy.id })
-  const order = sold.bought.get(proxy.order)
+  const { order, prolonged } = sold
   if (!order) return [found('delivery', where, 'proxy_unordered', { order: proxy.order })]
-  order.missing -= 1
   const delivery = { promise: 'delivery', where } as const
   const term = { promise: 'term', where } as const
-  const ends = [order.expiresAt, ...(sold.until.get(proxy.id) ?? [])]
-  const times = [...problemsOfBeginning(proxy, order, sold), ...oncePerReason(problemsOfTerm(proxy, ends, outages))]
+  const ends = [order.expiresAt, ...prolonged.map((each) => each.expiresAt)]
+  const begun = problemsOfBeginning(proxy, order, prolonged)
+  const times = [...begun, ...oncePerReason(problemsOfTerm(proxy, ends, outages))]
   const secret = problemOfPassword(deps, proxy)
   return [
     ...problemsOfDelivery(proxy, order).map((each) => ({ ...delivery, ...each })),
@@ -198,9 +256,9 @@ function problemsOfDelivery(proxy: Proxy, order: BoughtGoods): FindingProblem[] 
   ]
 }
 
-function problemsOfBeginning(proxy: Proxy, order: BoughtGoods, sold: Sold): FindingProblem[] {
+function problemsOfBeginning(proxy: Proxy, order: BoughtGoods, prolonged: Sold['prolonged']): FindingProblem[] {
   const { startedAt, resumedAt } = proxy
-  const isResumed = resumedAt !== null && !sold.prolongedAt.get(proxy.id)?.includes(resumedAt)
+  const isResumed = resumedAt !== null && !prolonged.some((each) => each.at === resumedAt)
   return [
     ...(order.at === startedAt
       ? []
@@ -232,21 +290,17 @@ function problemOfPassword({ vault, sha256 }: DedicatedDeps, proxy: Proxy): Find
 }
 
 /** No customer holds two slots of one shared address, and no unshared address has two proxies. */
-function checkHeld(proxies: ReadonlyMap<number, Proxy>, findings: Finding[]): void {
-  const seen = new Set<string>()
-  const heldSlots = new Set<number>()
-  for (const proxy of proxies.values()) {
-    if (proxy.state !== 'held') continue
-    const where = at('proxy', { id: proxy.id })
-    const name = proxy.ipv === 3 ? `${proxy.customer} ${proxy.address}` : proxy.address
-    if (seen.has(name)) {
-      const held = { address: proxy.address, shared: proxy.ipv === 3 }
-      findings.push(found('lease', where, 'address_held_twice', held))
-    }
-    if (heldSlots.has(proxy.slot)) findings.push(found('lease', where, 'slot_held_twice', { slot: proxy.slot }))
-    seen.add(name)
-    heldSlots.add(proxy.slot)
-  }
+function toHeldTwice({ id, ...held }: store.HeldTwice): Finding {
+  const where = at('proxy', { id })
+  if ('slot' in held) return found('lease', where, 'slot_held_twice', held)
+  return found('lease', where, 'address_held_twice', held)
+}
+
+/** Checks leases against their proxies. */
+async function checkLeases(reader: Reader, leases: readonly WalkedLease[]): Promise<Finding[]> {
+  const found = await store.findMany(reader, [...new Set(leases.map((lease) => lease.proxy))])
+  const proxies = new Map(found.map((proxy) => [proxy.id, proxy]))
+  return leases.flatMap((lease) => checkLease(lease, proxies.get(lease.proxy)) ?? [])
 }
 
 function checkLease(lease: WalkedLease, proxy: Proxy | undefined): Finding | undefined {

@@ -6,7 +6,8 @@ import { buy, buyerOf, quote } from './buy.ts'
 import { end, endingOf, releaseOverdue } from './end.ts'
 import { createDedicatedNodes } from './nodes.ts'
 import { countActive, delivered, findNamed, held, holdersOf, listOf, show } from './operate.ts'
-import { allOutages, interrupt, listInterrupted, restore } from './outages/outages.ts'
+import { interrupt, listInterrupted, restore } from './outages/outages.ts'
+import { outagesOf } from './outages/store.ts'
 import { createOutageWatch } from './outages/watch.ts'
 import { prolong, quoteProlonging, renewDue, setRenewal } from './prolong.ts'
 import {
@@ -41,7 +42,7 @@ export const createDedicated = (deps: DedicatedDeps) => ({
   buyer: buyerOf(deps),
   /** Periodic tasks. */
   upkeep: bind(deps, { release: releaseOverdue, renew: renewDue, announce: announceEnds }),
-  outages: { ...bind(deps, { interrupt, restore, list: listInterrupted }), all: allOutages },
+  outages: { ...bind(deps, { interrupt, restore, list: listInterrupted }), of: outagesOf },
   outageWatch: createOutageWatch(deps),
   operator: {
     ...bind(deps, { show, listOf, findNamed, countActive, held, holdersOf, delivered }),

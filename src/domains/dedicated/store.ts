@@ -303,6 +303,37 @@ export async function knownAmong(reader: Reader, ids: readonly number[]): Promis
 export const proxiesAfter = (reader: Reader, after: number, limit: number): Promise<Proxy[]> =>
   proxies.all(reader, 'SELECT * FROM proxies WHERE id > $1 ORDER BY id LIMIT $2', [after, limit])
 
+/** How many proxies each of these orders has. */
+export async function countByOrder(reader: Reader, orders: readonly OrderId[]): Promise<Map<string, number>> {
+  const sql = (among: string) =>
+    `SELECT order_id, COUNT(*) AS n FROM proxies WHERE order_id IN (${among}) GROUP BY order_id`
+  const rows = await allOf<{ order_id: string; n: bigint }>(reader, orders, sql)
+  return new Map(rows.map((row) => [row.order_id, Number(row.n)]))
+}
+
+/** A proxy whose slot, or whose address, a proxy with a smaller id holds too. */
+export type HeldTwice = { readonly id: number } & (
+  | { readonly slot: number }
+  | { readonly address: string; readonly shared: boolean }
+)
+
+/** A shared address may be held by several customers, and by each of them once. */
+export async function heldTwice(reader: Reader): Promise<HeldTwice[]> {
+  const rows = await reader.all<{ id: bigint; slot_id: bigint; address: string; ipv: bigint; by_slot: bigint }>(
+    `SELECT id, slot_id, address, ipv, by_slot FROM (
+       SELECT id, slot_id, address, ipv, 0 AS by_slot, ROW_NUMBER() OVER
+         (PARTITION BY address, CASE WHEN ipv = 3 THEN customer_id ELSE '' END ORDER BY id) AS number
+       FROM proxies WHERE state = 'held'
+       UNION ALL SELECT id, slot_id, address, ipv, 1 AS by_slot, ROW_NUMBER() OVER (PARTITION BY slot_id ORDER BY id)
+       FROM proxies WHERE state = 'held') AS held
+     WHERE number > 1 ORDER BY id, by_slot`,
+  )
+  return rows.map(({ id, slot_id, address, ipv, by_slot }) => ({
+    id: Number(id),
+    ...(by_slot === 1n ? { slot: Number(slot_id) } : { address, shared: ipv === 3n }),
+  }))
+}
+
 const activeCounts = columnsOf({ active: int('active'), interrupted: int('interrupted') })
 
 /** How many proxies run now, and how many of them are interrupted. */

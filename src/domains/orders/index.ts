@@ -1,5 +1,16 @@
 import { bind } from '../../core/bind.ts'
-import { chargedSince, findByKey, findByRequest, list, listNamed, load, loadAny, salesByDay, walk } from './list.ts'
+import {
+  chargedSince,
+  findByKey,
+  findByRequest,
+  list,
+  listNamed,
+  load,
+  loadAny,
+  pagesOf,
+  salesByDay,
+  walk,
+} from './list.ts'
 import { giveBackUnused, quoteUnused, refund } from './refund.ts'
 import type { OrderInput } from './rules.ts'
 import { forgetAnswers, type OrdersDeps, type PurchaseRequest, type Sale, sell } from './sell.ts'
@@ -47,6 +58,7 @@ export function createOrders(given: Omit<OrdersDeps, 'running'>) {
     findMany,
     /** For `verify`: an order whose JSON is damaged is returned too, with null in its place. */
     findAudited,
+    pagesOf,
     walk,
     countOf,
   }

@@ -86,15 +86,19 @@ export const findByKey = async ({ db, clock, sha256 }: OrdersDeps, customer: Cus
 /** Orders and revenue of each day from a moment on, by product. */
 export const salesByDay = ({ db }: OrdersDeps, from: number) => store.salesByDay(db, firstId('order', from))
 
+/** Every order of a product, in the order of their ids, for `verify`. */
+export function pagesOf(reader: Reader, product: string): AsyncGenerator<readonly Order[]> {
+  const read = (after: string, limit: number) => store.auditPage(reader, after, limit, product)
+  return keysetPages(read, { start: '', size: pageSize, keyOf: (order: Order): string => order.id })
+}
+
 /** Calls back with every order of a product, in the order of their ids, for `verify`. */
 export async function walk(
   reader: Reader,
   product: string,
   onOrder: (order: Order) => Promise<void> | void,
 ): Promise<void> {
-  const read = (after: string, limit: number) => store.auditPage(reader, after, limit, product)
-  const from = { start: '', size: pageSize, keyOf: (order: Order): string => order.id }
-  for await (const page of keysetPages(read, from)) for (const order of page) await onOrder(order)
+  for await (const page of pagesOf(reader, product)) for (const order of page) await onOrder(order)
 }
 
 /** A customer's charged orders since a moment, newest first. It reads all of them: for rare questions. */

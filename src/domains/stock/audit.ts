@@ -38,11 +38,11 @@ export type AuditDeps = {
   readonly stock: { readonly ranges: BoundCases<Pick<typeof served, 'judge'>> }
 }
 
-/** Checks all slots and leases. `onLease` checks each lease against its proxy. */
+/** Checks all slots and leases. `onLeases` checks a page of leases against their proxies. */
 export async function verifyStock(
   deps: AuditDeps,
   reader: Reader,
-  onLease: (lease: WalkedLease) => Finding | undefined,
+  onLeases: (leases: readonly WalkedLease[]) => Promise<readonly Finding[]>,
 ): Promise<{ findings: Finding[]; slotCount: number; leases: number }> {
   const findings: Finding[] = []
   for (const { id, state } of await store.disagreements(reader, maxShown)) {
@@ -68,25 +68,22 @@ export async function verifyStock(
     const numbers = { next, last: walked.last }
     findings.push(found('counter', at('counter', { name: 'slot' }), 'counter_behind', numbers))
   }
-  return { findings, slotCount: walked.slotCount, leases: await walkLeases(reader, findings, onLease) }
+  return { findings, slotCount: walked.slotCount, leases: await walkLeases(reader, findings, onLeases) }
 }
 
 /** Returns how many leases are open. */
 async function walkLeases(
   reader: Reader,
   findings: Finding[],
-  onLease: (lease: WalkedLease) => Finding | undefined,
+  onLeases: (leases: readonly WalkedLease[]) => Promise<readonly Finding[]>,
 ): Promise<number> {
   let open = 0
   const read = (after: Pick<WalkedLease, 'slot' | 'startedAt'>, limit: number) =>
     store.leasesAfter(reader, after, limit)
   const from = { start: { slot: -1, startedAt: -1 }, size: pageSize, keyOf: (lease: WalkedLease) => lease }
   for await (const page of keysetPages(read, from)) {
-    for (const lease of page) {
-      if (lease.endedAt === null) open += 1
-      const finding = onLease(lease)
-      if (finding) findings.push(finding)
-    }
+    open += page.filter((lease) => lease.endedAt === null).length
+    findings.push(...(await onLeases(page)))
   }
   return open
 }

@@ -101,6 +101,8 @@ export function createStockOperator(deps: AuditDeps & { readonly db: Database; r
     holdersBetween: (address: Address, from: number, to: number) =>
       store.holdersBetween(db, formatAddress(address), from, to),
 
+    leasesOfProxies: store.leasesOfProxies,
+
     /** Every address that a proxy has had, the oldest first. */
     leasesOf: (proxy: number) => store.leasesOf(db, proxy),
 

@@ -1,6 +1,6 @@
 import { contains, type Prefix, readAddress } from '../../core/address.ts'
 import { type Column, columnsOf, flag, int, oneOf, orNull, type Row, textColumn, valuesOf } from '../../db/columns.ts'
-import { allIn, changesOne, countBy, hasRow, list, padded, runRows, sendIn, sendRows } from '../../db/rows.ts'
+import { allIn, allOf, changesOne, countBy, hasRow, list, padded, runRows, sendIn, sendRows } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
 import { type Ipv, ipvs, type Kind, type SlotState, type StockSlot, slotStates, type WalkedLease } from './rules.ts'
 
@@ -416,15 +416,23 @@ export const holdersBetween = (reader: Reader, address: string, from: number, to
     [address, from, to],
   )
 
+const walkedLeases = `SELECT leases.slot_id, leases.proxy_id, leases.started_at, leases.ended_at, stock.address,
+    stock.country, stock.ipv, COALESCE((SELECT MAX(ended_at) FROM leases AS earlier
+      WHERE earlier.slot_id = leases.slot_id AND earlier.started_at < leases.started_at), 0) AS free_from
+  FROM leases JOIN stock ON stock.id = leases.slot_id`
+
+/** The leases of these proxies, slot after slot. */
+export async function leasesOfProxies(reader: Reader, proxies: readonly number[]): Promise<WalkedLease[]> {
+  const sql = (among: string) =>
+    `${walkedLeases} WHERE leases.proxy_id IN (${among}) ORDER BY leases.slot_id, leases.started_at`
+  return (await allOf<Row>(reader, proxies, sql)).map(leaseColumns.read)
+}
+
 /** Keyset pagination over all leases, slot after slot. */
 export const leasesAfter = (reader: Reader, after: Pick<WalkedLease, 'slot' | 'startedAt'>, limit: number) =>
   leaseColumns.all(
     reader,
-    `SELECT leases.slot_id, leases.proxy_id, leases.started_at, leases.ended_at, stock.address, stock.country,
-       stock.ipv, COALESCE((SELECT MAX(ended_at) FROM leases AS earlier
-         WHERE earlier.slot_id = leases.slot_id AND earlier.started_at < leases.started_at), 0) AS free_from
-     FROM leases JOIN stock ON stock.id = leases.slot_id
-     WHERE (leases.slot_id, leases.started_at) > ($1, $2) ORDER BY leases.slot_id, leases.started_at LIMIT $3`,
+    `${walkedLeases} WHERE (leases.slot_id, leases.started_at) > ($1, $2) ORDER BY leases.slot_id, leases.started_at LIMIT $3`,
     [after.slot, after.startedAt, limit],
   )
 

@@ -145,11 +145,8 @@ export function closeOutage(tx: Tx, proxy: Proxy, nowMs: number, given: Compensa
 export const listInterrupted = ({ db }: DedicatedDeps, after: number, limit: number): Promise<Proxy[]> =>
   proxies.interruptedAfter(db, after, limit)
 
-/** Every outage of every proxy, for `verify`. */
-export async function allOutages(reader: Reader): Promise<Map<number, Outage[]>> {
-  const outages: Outage[] = []
+/** Every outage, ordered by proxy, for `verify`. */
+export function outagePages(reader: Reader): AsyncGenerator<readonly Outage[]> {
   const read = (after: Pick<Outage, 'proxy' | 'fromAt'>, limit: number) => store.outagesAfter(reader, after, limit)
-  const from = { start: { proxy: -1, fromAt: -1 }, size: pageSize, keyOf: (each: Outage) => each }
-  for await (const page of keysetPages(read, from)) outages.push(...page)
-  return Map.groupBy(outages, (each) => each.proxy)
+  return keysetPages(read, { start: { proxy: -1, fromAt: -1 }, size: pageSize, keyOf: (each: Outage) => each })
 }

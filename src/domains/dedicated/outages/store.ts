@@ -1,4 +1,4 @@
-import { columnsOf, int, oneOf, orNull } from '../../../db/columns.ts'
+import { columnsOf, int, oneOf, orNull, type Row } from '../../../db/columns.ts'
 import { allOf, sendRows } from '../../../db/rows.ts'
 import type { Reader, Tx } from '../../../db/transaction.ts'
 import type { Outage, OutageCause } from './rules.ts'
@@ -48,6 +48,12 @@ export async function soonest(reader: Reader, proxies: readonly number[]): Promi
        WHERE until_at IS NOT NULL AND proxy_id IN (${ids}) GROUP BY proxy_id`,
   )
   return new Map(rows.map((row) => [Number(row.proxy_id), Number(row.last)]))
+}
+
+/** The outages of these proxies, ordered by proxy and beginning. */
+export async function outagesOf(reader: Reader, proxies: readonly number[]): Promise<Outage[]> {
+  const sql = (among: string) => `SELECT * FROM proxy_outages WHERE proxy_id IN (${among}) ORDER BY proxy_id, from_at`
+  return (await allOf<Row>(reader, proxies, sql)).map(columns.read)
 }
 
 /** Every outage, ordered by proxy and beginning, for `verify`. */
