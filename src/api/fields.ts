@@ -114,7 +114,7 @@ export const bodyTerm = (range: Range) => z.int().openapi(describedRange(range))
 
 /**
  * Fields with a `period`. The price list refuses a term that it does not sell, whatever the number, and lists those
- * that it sells. Beside other faulty fields the range refuses it, so that one answer names them all.
+ * that it sells. Beside other faulty fields the range refuses it, so that one answer names them all (`withTerms`).
  */
 export const withTerm = <Shape extends z.ZodRawShape>(range: Range, shape: Shape) =>
   z.object(shape).refine(

@@ -40,7 +40,7 @@ import { isWhole, type Operation, scopeOf, takesKey } from './operation.ts'
 import { createRateLimit, type RateLimit, type RateLimitState } from './rate.ts'
 import { compressRefusal, createSharedAnswer, toResponse } from './respond.ts'
 import { findShown, secretIn } from './session.ts'
-import type { Sold } from './sold.ts'
+import { type FindSold, withTerms } from './sold.ts'
 import type { TimerClock } from './timing.ts'
 import { readFields, readQuery } from './validate.ts'
 import { findWarnings } from './warnings.ts'
@@ -178,7 +178,7 @@ export type HttpDeps = {
   /** The shop's public address, for the description. Known once the shop listens. */
   readonly publicUrl: () => string
   /** The goods on sale, for the description of the customers' API; left out by default. */
-  readonly sold?: () => Promise<Sold | undefined>
+  readonly sold?: FindSold
   readonly readsPerMinute: number
   readonly chargesPerMinute: number
   /** Rows that one customer may change without a charge; no limit by default. */
@@ -272,7 +272,8 @@ function addApi({ app, exact }: Router, api: Mounted, limits: Limits, deps: Http
         if (operation.affectsNodes) deps.onNodesAffected?.()
         return response
       } catch (error) {
-        throw error instanceof Refusal ? withSee(error, operation.see) : error
+        if (!(error instanceof Refusal)) throw error
+        throw withSee(await withTerms(error, operation.path, deps.sold), operation.see)
       }
     }
     const path = api.base + toPattern(operation)

@@ -1,3 +1,5 @@
+import { type FieldProblem, fieldProblem } from '../core/messages/problems.ts'
+import { isProblems, malformed, type Refusal } from '../core/refusal.ts'
 import type { Catalogue } from '../domains/pricing/rules.ts'
 
 /** The values on sale of each request field. `version` changes with them. */
@@ -9,6 +11,9 @@ export type Sold = {
   readonly pools: readonly string[]
   readonly months: readonly number[]
 }
+
+/** Undefined in a shop without prices. */
+export type FindSold = () => Promise<Sold | undefined>
 
 const ascending = (values: Iterable<number>): number[] => [...new Set(values)].toSorted((one, other) => one - other)
 
@@ -34,6 +39,23 @@ const fields: readonly (readonly [path: RegExp, name: string, of: Exclude<keyof 
   [/^\/vpn\//, 'period_months', 'months'],
 ]
 
+const fieldOf = (path: string, name: string) => fields.find(([where, called]) => called === name && where.test(path))
+
+/** The same refusal with the terms on sale where a term is out of its range. Alone, the price list refuses the term. */
+export async function withTerms(refusal: Refusal, path: string, find: FindSold | undefined): Promise<Refusal> {
+  const { details } = refusal
+  const isTerm = ({ field, reason }: FieldProblem) => reason === 'between' && /^period/.test(field)
+  if (details === null || !isProblems(details) || !details.some(isTerm)) return refusal
+  const sold = await find?.().catch(() => undefined)
+  if (!sold) return refusal
+  return malformed(
+    details.map((each) => {
+      const of = isTerm(each) ? fieldOf(path, each.field)?.[2] : undefined
+      return of && sold[of].length > 0 ? fieldProblem(each.field, 'one_of', { allowed: sold[of] }) : each
+    }),
+  )
+}
+
 type Schema = { example?: unknown; examples?: readonly unknown[]; properties?: Record<string, Schema> }
 type Media = { readonly schema?: Schema; readonly example?: Record<string, unknown> }
 type DescribedOperation = {
@@ -47,7 +69,7 @@ export function withSold(description: object, sold: Sold): object {
   const described = structuredClone(description) as Described
   for (const [path, operations] of Object.entries(described.paths)) {
     const soldAs = (name: string): readonly unknown[] => {
-      const field = fields.find(([where, called]) => called === name && where.test(path))
+      const field = fieldOf(path, name)
       return field ? sold[field[2]] : []
     }
     for (const { parameters = [], requestBody } of Object.values(operations)) {

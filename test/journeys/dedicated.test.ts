@@ -211,6 +211,25 @@ describe.each([...enginesOf('postgres')])('dedicated proxies on %s', (engine) =>
     }
   })
 
+  test('a period of 0 beside another faulty field gets the list of periods on sale too', async () => {
+    const { token } = await service.newCustomer()
+    const asked: [path: string, body: object, allowed: readonly number[]][] = [
+      ['/dedicated/buy', { ...order, period: 0, count: 0 }, [3, 7, 14, 30, 60, 90]],
+      ['/dedicated/prolong', { ids: [], period: 0 }, [3, 7, 14, 30, 60, 90]],
+      ['/vpn/buy', { period: 0, max_price_rub: -1 }, [1, 3, 6, 12]],
+    ]
+    for (const [path, body, allowed] of asked) {
+      const { error } = await service.post(path, body, { token })
+      expect([path, error.details.length]).toEqual([path, 2])
+      const named = error.details.find((each: { field: string }) => each.field === 'period')
+      expect([path, named]).toMatchObject([path, { reason: 'one_of', allowed }])
+      expect(error.message).toContain(`period: must be one of ${allowed.join(', ')}`)
+    }
+    const { error } = await service.get('/dedicated/quote?country_code=DE&period=0&count=0&ipv=4')
+    const named = error.details.find((each: { field: string }) => each.field === 'period')
+    expect(named).toMatchObject({ reason: 'one_of', allowed: [3, 7, 14, 30, 60, 90] })
+  })
+
   test('POST /dedicated/buy answers 402 with the amount required, and takes no money and no address', async () => {
     const { token } = await service.newCustomer(100n)
     const before = await free('AT', 4)
