@@ -20,10 +20,11 @@ export function readCountry(text: string): CountryCode | undefined {
   return known.has(code) ? (code as CountryCode) : undefined
 }
 
-/** Country names from the runtime's CLDR. */
-const names = {
-  en: new Intl.DisplayNames(['en'], { type: 'region' }),
-  ru: new Intl.DisplayNames(['ru'], { type: 'region' }),
-}
+/** Country names from the runtime's CLDR, loaded at their first use. */
+const names = new Map<string, Intl.DisplayNames>()
 
-export const countryName = (code: CountryCode, language: keyof typeof names): string => names[language].of(code) ?? code
+export function countryName(code: CountryCode, language: 'en' | 'ru'): string {
+  const known = names.get(language) ?? new Intl.DisplayNames([language], { type: 'region' })
+  names.set(language, known)
+  return known.of(code) ?? code
+}

@@ -1,4 +1,4 @@
-import { createPlural, createRub } from './numbers.ts'
+import { createList, createPlural, createRub } from './numbers.ts'
 
 const rub = createRub('en')
 const count = createPlural('en')
@@ -7,8 +7,8 @@ const characters = (number: number): string => count(number, { one: 'character',
 const items = (number: number): string => count(number, { one: 'item', other: 'items' })
 const upTo = (from: number, to: number): string => (from === 0 ? `at most ${to}` : `${from} to ${to}`)
 export const listed = (values: readonly (string | number)[]): string => values.join(', ')
-const either = new Intl.ListFormat('en-GB', { type: 'disjunction' })
-const both = new Intl.ListFormat('en-GB')
+const orOf = createList('en-GB', 'disjunction')
+const andOf = createList('en-GB', 'conjunction')
 export const braced = (names: readonly string[]): string => names.map((name) => `{${name}}`).join(', ')
 
 const types = {
@@ -69,8 +69,8 @@ export const problemsEn = {
   required_with: (of: { other: string }) => `is required with ${of.other}`,
   required_by: (of: { provider: string }) => `is required by ${of.provider}`,
   either: (of: { other: string }) => `send either this or ${of.other}, not both`,
-  one_field_of: (of: { fields: readonly string[] }) => `must have either ${either.format(of.fields)}, not both`,
-  not_with: (of: { others: readonly string[] }) => `must not be sent with ${either.format(of.others)}`,
+  one_field_of: (of: { fields: readonly string[] }) => `must have either ${orOf(of.fields)}, not both`,
+  not_with: (of: { others: readonly string[] }) => `must not be sent with ${orOf(of.others)}`,
   only_with: (of: { other: string }) => `must only be sent with ${of.other}`,
   same_as: (of: { other: string }) => `must be the same as ${of.other}, or left out`,
   once: 'must be given once',
@@ -116,7 +116,7 @@ export const problemsEn = {
   printable_line: 'must be one line of printable characters',
   visible: (of: { from: number; to: number }) => `must be ${of.from} to ${of.to} visible ASCII characters`,
   made_of: (of: { from: number; to: number; of: readonly Alphabet[] }) =>
-    `must be ${of.from} to ${of.to} ${both.format(of.of.map((each) => alphabets[each]))}`,
+    `must be ${of.from} to ${of.to} ${andOf(of.of.map((each) => alphabets[each]))}`,
   hex_digits: (of: { digits: number }) => `must be ${of.digits} hexadecimal digits`,
   different_characters: 'must have at least four different characters',
 

@@ -1,4 +1,4 @@
-import { createPlural, createRub } from './numbers.ts'
+import { createList, createPlural, createRub } from './numbers.ts'
 import type { ProblemSentences } from './problems.ts'
 import { type Alphabet, braced, type JsonFault, listed, type NamedThing, type ValueType } from './problems-en.ts'
 
@@ -12,8 +12,8 @@ const unknownFields = (number: number): string =>
 const decimal = (number: number): string => String(number).replace('.', ',')
 const rub = createRub('ru')
 const upTo = (from: number, to: number): string => (from === 0 ? `до ${to}` : `${from}–${to}`)
-const either = new Intl.ListFormat('ru', { type: 'disjunction' })
-const both = new Intl.ListFormat('ru')
+const orOf = createList('ru', 'disjunction')
+const andOf = createList('ru', 'conjunction')
 
 const types: Readonly<Record<ValueType, string>> = {
   whole_number: 'целым числом',
@@ -68,8 +68,8 @@ export const problemsRu: ProblemSentences = {
   required_with: (of) => `нужно указать вместе с ${of.other}`,
   required_by: (of) => `нужно указать для ${of.provider}`,
   either: (of) => `нужно указать это или ${of.other}, но не оба`,
-  one_field_of: (of) => `должно содержать ${either.format(of.fields)}, но не оба`,
-  not_with: (of) => `не указывается вместе с ${either.format(of.others)}`,
+  one_field_of: (of) => `должно содержать ${orOf(of.fields)}, но не оба`,
+  not_with: (of) => `не указывается вместе с ${orOf(of.others)}`,
   only_with: (of) => `указывается только вместе с ${of.other}`,
   same_as: (of) => `должно совпадать с ${of.other} или отсутствовать`,
   once: 'должно быть указано один раз',
@@ -108,7 +108,7 @@ export const problemsRu: ProblemSentences = {
   printable: (of) => `должно состоять из ${upTo(of.from, of.to)} печатных символов`,
   printable_line: 'должно быть одной строкой из печатных символов',
   visible: (of) => `должно состоять из ${of.from}–${of.to} видимых символов ASCII`,
-  made_of: (of) => `должно состоять из ${of.from}–${of.to} ${both.format(of.of.map((each) => alphabets[each]))}`,
+  made_of: (of) => `должно состоять из ${of.from}–${of.to} ${andOf(of.of.map((each) => alphabets[each]))}`,
   hex_digits: (of) => `должно состоять из ${of.digits} шестнадцатеричных цифр`,
   different_characters: 'должно быть хотя бы четыре разных символа',
 
