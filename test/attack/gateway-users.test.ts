@@ -51,7 +51,7 @@ const credentials: readonly RawCase[] = [
   ['a proxy that is blocked', get('/a', 'LOGIN:gleb'), ['403 blocked']],
   ['a proxy of the other protocol', get('/a', 'LOGIN:dora'), ['403 wrong_protocol']],
   ['a country that has no exit', get('/a', 'LOGIN:pavel-pool-residential-country-de'), ['502 no_exit']],
-  ['a pool that does not exist', get('/a', 'LOGIN:pavel-pool-moon'), ['502 no_exit']],
+  ['a pool that does not exist', get('/a', 'LOGIN:pavel-pool-moon'), ['403 unknown_pool']],
   ['a part that the grammar does not know', get('/a', 'LOGIN:pavel-planet-mars'), ['403 login_part']],
   ['a part given twice', get('/a', 'LOGIN:pavel-pool-residential-pool-residential'), ['403 login_pool']],
   ['a country of three letters', get('/a', 'LOGIN:pavel-country-usa'), ['403 login_country']],

@@ -72,16 +72,13 @@ describe.each([...enginesOf('sqlite')])('premium proxies at the gateway on %s', 
     for (const exit of await exitsOf(customer, '-country-de.fr-asn-31334.12322', 8)) {
       expect(exit).toMatch(/^127\.100\.[01]\.[5-8]$/)
     }
-    for (const parts of [
-      '-country-us-city-munchen',
-      '-asn-64512',
-      '-country-de-zip-10001',
-      '-pool-space',
-      '-city-atlantis',
-    ]) {
+    for (const parts of ['-country-us-city-munchen', '-asn-64512', '-country-de-zip-10001', '-city-atlantis']) {
       expect(await attempt('http', at(), as(customer, parts), echo.spot)).toMatchObject({ code: 'no_exit' })
       expect(await attempt('socks', at(), as(customer, parts), echo.spot)).toMatchObject({ status: 4 })
     }
+    const unknown = as(customer, '-pool-space')
+    expect(await attempt('http', at(), unknown, echo.spot)).toMatchObject({ status: 403, code: 'unknown_pool' })
+    expect(await attempt('socks', at(), unknown, echo.spot)).toMatchObject({ status: 2 })
     const malformed = {
       '-country': 'login_part',
       '-planet-mars': 'login_part',

@@ -27,7 +27,7 @@ export type Sessions = {
 /** `session` names a session and its turn, equal on every gateway. */
 type Choice = { readonly exit: NodeExit; readonly session?: string } | { readonly refusal: ChoiceRefusal }
 
-type ChoiceRefusal = 'no_exit' | 'session_lost' | 'udp_unsupported'
+type ChoiceRefusal = 'no_exit' | 'unknown_pool' | 'session_lost' | 'udp_unsupported'
 
 const maxSessions = 100_000
 const maxFilters = 1000
@@ -71,6 +71,11 @@ export class ExitChooser {
     }
     const choice = this.chooseOfSession(owner, pool, login, exits, nowMs)
     return hasUdp && 'exit' in choice && !hasUdp(choice.exit) ? { refusal: 'udp_unsupported' } : choice
+  }
+
+  /** Whether the pool has an exit, working or not, or the sub-user had traffic in it. */
+  knows(pool: string, { subuser: { pools } }: PremiumAccess): boolean {
+    return this.deps.snapshot.exitsOf(pool).length > 0 || pools.some((each) => each.pool === pool)
   }
 
   private chooseOfSession(
@@ -364,7 +369,10 @@ export function createWayChooser(deps: WayDeps) {
     if ('refusal' in named) return named
     const { pool } = named
     const choice = deps.chooser.choose(access.subuser.id, pool, access.login, deps.moment().nowMs, failed, hasUdp)
-    if ('refusal' in choice) return choice
+    if ('refusal' in choice) {
+      const isUnknown = choice.refusal === 'no_exit' && !deps.chooser.knows(pool, access)
+      return isUnknown ? { refusal: 'unknown_pool' } : choice
+    }
     const allowance = deps.allowanceOf({ kind: 'subuser', id: access.subuser.id, pool })
     const exit = fillLogin(choice.exit, access.login, choice.session, deps)
     const chosen: ChosenWay = { way: { kind: 'exit', exit }, allowance }

@@ -36,6 +36,7 @@ const refusals = {
     2,
     'The part ttl of the login is wrong. It is 1 to 120 minutes and needs a session, like session-a8f3-ttl-10.',
   ],
+  unknown_pool: [403, 2, 'There is no pool of the name in the login. The order of the traffic names its pool.'],
   pool_required: [403, 2, 'The login must name a pool, like LOGIN-pool-residential.'],
   traffic_exhausted: [402, 2, 'There is no traffic left. POST /api/v1/premium/traffic/buy adds some.'],
   too_many_tunnels: [429, 1, 'Too many connections are open. Close some, then try again.'],
