@@ -170,6 +170,17 @@ describe.each([...engines])('nodes of a database that goes back in time, on %s',
     expect(await lostBy(node)).toMatchObject(vanished)
   })
 
+  test('a proxy that two gateways list is shown and counted once', async () => {
+    const { fleet } = service.services
+    const before = await fleet.countLostGoods(0)
+    for (let gateways = 0; gateways < 2; gateways += 1) {
+      const { node, mark } = await readAfterRewind()
+      expect((await report(node, { mark, vanished: [proxyOf(17)] })).status).toBe(200)
+    }
+    const shown = (await fleet.lostGoods(0, 200, 50)).filter(({ id }) => id === '17')
+    expect([shown.length, (await fleet.countLostGoods(0)) - before]).toEqual([1, 1])
+  })
+
   test('a node that lists 12,000 lost goods fills 2,000 rows, 30 log lines and 50 lines of doctor', async () => {
     const { node, mark } = await readAfterRewind()
     for (let batch = 0; batch < 60; batch += 1) {

@@ -173,8 +173,14 @@ export const endLostLife = (tx: Tx, node: NodeId): void =>
 export const countLost = (reader: Reader, node: NodeId, life: number): Promise<number> =>
   countBy(reader, 'SELECT COUNT(*) AS n FROM lost_goods WHERE node_id = $1 AND life = $2', [node, life])
 
+/** Goods that several nodes listed count once. */
 export const countAllLost = (reader: Reader, sinceAt: number): Promise<number> =>
-  countBy(reader, 'SELECT COUNT(*) AS n FROM lost_goods WHERE reported_at >= $1', [sinceAt])
+  countBy(
+    reader,
+    `SELECT COUNT(*) AS n FROM
+       (SELECT DISTINCT kind, item, login, address, owner FROM lost_goods WHERE reported_at >= $1) AS goods`,
+    [sinceAt],
+  )
 
 /** Whether it was not kept before. */
 export const insertLost = (tx: Tx, node: NodeId, life: number, item: LostItem, nowMs: number): Promise<boolean> =>
@@ -195,13 +201,19 @@ const lostColumns = columnsOf<LostGood>({
   reportedAt: int('reported_at'),
 })
 
-/** So many of each node at most: one that lists many hides no other. */
+/**
+ * Each good once, with the node that listed it first; so many of each node at most: one that lists many hides no other.
+ */
 export const listLost = (reader: Reader, sinceAt: number, limit: number, perNode: number): Promise<LostGood[]> =>
   lostColumns.all(
     reader,
     `SELECT ${lostColumns.names} FROM (
        SELECT ${lostColumns.names}, ROW_NUMBER() OVER (PARTITION BY node_id ORDER BY reported_at DESC, item) AS place
-       FROM lost_goods WHERE reported_at >= $1) AS placed
+       FROM (SELECT ${lostColumns.names},
+           ROW_NUMBER() OVER
+             (PARTITION BY kind, item, login, address, owner ORDER BY reported_at, node_id) AS listing
+         FROM lost_goods WHERE reported_at >= $1) AS listed
+       WHERE listing = 1) AS placed
      WHERE place <= $3 ORDER BY place, node_id LIMIT $2`,
     [sinceAt, limit, perNode],
   )
