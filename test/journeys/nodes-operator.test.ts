@@ -70,6 +70,12 @@ describe.each([...enginesOf('sqlite')])('the node commands on %s', (engine) => {
     expect(lines).toMatch(
       /gw1 +gateway +berlin +online +1\.2\.3 +9 +4 +10000 +12\.3 MB +0\.0 MB +0\.0 MB +0 +700 +0 +20\d\d-/,
     )
+    // As a gateway in a sandbox, over loopback.
+    expect(
+      (await askNode(service.url, 'POST', 'report', { ...body, ...noCounts, interface_mbit: 800_000 }, secret)).status,
+    ).toBe(200)
+    expect((await runCommand(['node', 'list'], env)).out).toMatch(/gw1 +gateway +berlin +online +1\.2\.3 +9 +4 +any +/)
+    expect((await runCommand(['node', 'show', 'gw1'], env)).out).toContain('Bandwidth: any Mbit/s')
     expect((await runCommand(['node', 'drain', 'gw1'], env)).out).toContain('its free addresses are not sold')
     expect((await runCommand(['node', 'list'], env)).out).toMatch(
       /gw1 +gateway +berlin +online +20\d\d-\S+ \S+ +1\.2\.3/,
@@ -100,6 +106,8 @@ describe.each([...enginesOf('sqlite')])('the node commands on %s', (engine) => {
     expect((await join(first, makeSecret())).status).toBe(401)
     const secret = makeSecret()
     expect((await join(key, secret)).data).toMatchObject({ name: 'v1', kind: 'vpn' })
+    expect(added.out).not.toContain('needs no key')
+    expect((await runCommand(['node', 'key', 'v1'], env)).out).toContain('v1 joined')
     await run('node', 'close', 'v1')
     expect((await run('node', 'key', 'v1')).json.error.code).toBe('conflict')
     service.clock.advance(999)

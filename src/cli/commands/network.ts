@@ -11,6 +11,13 @@ const showKey = (data: typeof nodes.keyNode.example) => [
     `It lets ${data.name} join once, until ${local(data.expires_at)}.`,
     'On that machine, with the Debian package, as root:',
   ),
+  ...(data.joined_at === null
+    ? []
+    : [
+        '',
+        `${data.name} joined ${local(data.joined_at)} and needs no key to continue. A node that joins with this key ` +
+          'replaces it: the secret of the node before is refused then.',
+      ]),
   '',
   ...data.service_commands.map((command) => `  ${command}`),
   '',
@@ -26,18 +33,26 @@ const aboutDraining = ({ kind, name }: { readonly kind: string; readonly name: s
       : 'its free addresses are not sold; sold proxies work'
   } until "turnpike node close ${name}". "turnpike node drain ${name} --undo" ends it.`
 
+/** A sandbox relays over loopback: its gateway reports the largest speed, so that no bytes are beyond it. */
+const bandwidthOf = (megabits: number): number | 'any' => (megabits === nodes.maxInterfaceMegabits ? 'any' : megabits)
+
+const nodeColumns =
+  'name kind location state drained_at version lag_ms tunnels link_mbit carried_bytes refused_bytes held_bytes ' +
+  'accounts_at_limit most_ports unproven_ranges last_seen_at node_id'
+
 export const nodeCommands: readonly OperationCommand[] = [
   over(nodes.listNodes, 'node list', {
-    columns:
-      'name kind location state drained_at version lag_ms tunnels link_mbit carried_bytes refused_bytes held_bytes ' +
-      'accounts_at_limit most_ports unproven_ranges last_seen_at node_id',
+    show: ({ items, ...page }) => {
+      const shown = items.map((each) => ({ ...each, link_mbit: bandwidthOf(each.link_mbit) }))
+      return toLines({ ...page, items: shown }, nodeColumns.split(' '))
+    },
   }),
   over(nodes.showNode, 'node show', {
     show: ({ node, serves, ranges }) => [
       `${node.name} is ${node.state}${serves ? ' and serves' : ''}. Last report: ${local(node.last_seen_at)}.`,
       ...(node.drained_at === null ? [] : [`Draining since ${local(node.drained_at)}: ${aboutDraining(node)}`]),
-      `Bandwidth: ${node.link_mbit} Mbit/s, both directions together (default ${nodes.usualLinkMegabits}). ` +
-        (node.interface_mbit === null ? '' : `Its interfaces: ${node.interface_mbit} Mbit/s. `) +
+      `Bandwidth: ${bandwidthOf(node.link_mbit)} Mbit/s, both directions together (default ${nodes.usualLinkMegabits}). ` +
+        (node.interface_mbit === null ? '' : `Its interfaces: ${bandwidthOf(node.interface_mbit)} Mbit/s. `) +
         `"turnpike node link ${node.name} N" changes it.`,
       ...(node.refused_bytes === 0 ? [] : [`Not billed, because beyond the bandwidth: ${node.refused_bytes} bytes.`]),
       ...node.paths.map(

@@ -116,6 +116,7 @@ function joiningOperations(bind: BindAdmin, deps: AdminDeps) {
       kind: node.kind,
       key: text,
       expires_at: isoOrNull(node.key?.expiresAt ?? null),
+      joined_at: isoOrNull(node.joinedAt),
       command: `${settings.join(' ')} turnpike ${role}`,
       service_commands: [
         `(umask 077; printf '%s\\n' ${settings.join(' ')} >> /etc/turnpike/turnpike-${role}.env)`,

@@ -28,6 +28,7 @@ import { operationsOf, z } from '../../operation.ts'
 import { countryText, instant, nodeParam, printableText, yes } from '../fields.ts'
 
 export { usualLinkMegabits } from '../../../domains/fleet/rules.ts'
+export { maxInterfaceMegabits } from '../../../node-protocol/report.ts'
 
 const operation = operationsOf({ tag: 'Nodes' })
 const reader = operationsOf({ tag: 'Nodes', role: 'reader' })
@@ -200,6 +201,7 @@ const key = named('JoinKey', {
   kind: text('`gateway` or `vpn`.', 'gateway'),
   key: text('Join key, valid for one join. It is shown only in this answer.', 'tpj_…'),
   expires_at: moment('Expiry of the key.').nullable(),
+  joined_at: moment('When the node joined; null if it has not. It needs no key to continue.').nullable(),
   command: text(
     'Command that runs the node on its machine until the terminal closes.',
     'TURNPIKE_SHOP_URL=https://shop.example TURNPIKE_NODE_KEY=tpj_… turnpike gateway',
