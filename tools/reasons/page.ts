@@ -16,7 +16,8 @@ const pages = {
 [По-русски](../ru/reasons.md)
 
 \`npm run reasons\` writes this page from the tables of the program: COUNT reasons,
-of the APIs for customers, sign-in and operators. Values in the messages are examples; \`params\` of a refusal has its own.
+of the APIs for customers, sign-in and operators.
+Values in the messages are examples; \`params\` of a refusal has its own.
 [errors.md](errors.md) explains the fields of a refusal and its codes.
 
 | status | code | reason | message |`,
@@ -47,7 +48,7 @@ const ownValues: Partial<
   provider_not_configured: { name: 'yookassa' },
 }
 
-export function exampleSentence(language: AnswerLanguage, reason: Reason): string {
+function exampleSentence(language: AnswerLanguage, reason: Reason): string {
   const sentence = sentencesOf[language][reason]
   return typeof sentence === 'string' ? sentence : sentence({ ...examples, ...ownValues[reason] })
 }
