@@ -79,10 +79,13 @@ const toLanguage = (html: string, language: AnswerLanguage): string =>
 /** An article as a page. Its text is part of the program, so its markup is trusted. */
 async function toArticle(text: string, language: AnswerLanguage): Promise<string> {
   const title = /^# (.+)$/m.exec(text)?.[1] ?? ''
-  const parts = { title: Bun.escapeHTML(title), text: linkPages(Bun.markdown.html(text), language) }
+  const parts = { title: Bun.escapeHTML(title), text: linkPages(toScrollable(Bun.markdown.html(text)), language) }
   const frame = toLanguage(await read('docs/article.html'), language)
   return frame.replace(/<!-- (title|text) -->/g, (_, part: keyof typeof parts) => parts[part])
 }
+
+/** A table or a listing that is wider than a phone scrolls, so the keyboard must reach it (WCAG 2.1.1). */
+const toScrollable = (html: string): string => html.replace(/<(table|pre)>/g, '<$1 tabindex="0">')
 
 /** Links between the files of the articles become links between their pages. */
 const linkPages = (html: string, language: AnswerLanguage): string =>
