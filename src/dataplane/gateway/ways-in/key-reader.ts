@@ -26,6 +26,7 @@ export type KeyedHead =
       readonly codec: CapsuleCodec
       readonly used: number
     }
+  | { readonly key: string; readonly asks: 'streams'; readonly used: number }
 
 /** A protocol whose clients begin with a key, without HTTP: VLESS or Trojan. */
 export type KeyedWayIn = {
@@ -88,6 +89,7 @@ export class KeyReader implements ClientParser {
       source: this.client.source,
       claim: { kind: 'key', protocol: name, key: head.key },
     } as const
+    if (head.asks === 'streams') return { ...by, asks: head.asks }
     if (head.asks === 'tunnel') return { ...by, asks: head.asks, target: head.target }
     return { ...by, asks: head.asks, target: head.target, codec: head.codec }
   }

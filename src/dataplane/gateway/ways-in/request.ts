@@ -74,6 +74,8 @@ export type ProxyRequest = Asker &
         readonly extension?: Extension
       }
     | { readonly asks: 'datagrams'; readonly codec: DatagramCodec }
+    /** Tunnels and associations in the client's connection (`vless/mux.ts`). */
+    | { readonly asks: 'streams' }
     | ({ readonly asks: 'forward' } & Forwarded)
   )
 

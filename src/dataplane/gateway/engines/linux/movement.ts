@@ -36,6 +36,7 @@ export function createMovement(
   }
   return {
     after,
+    around,
     sockets: createSockets(reactor),
     dialler: createDialler(reactor, around, isDeliveredHere, postHop),
     openDatagrams: openDatagramsBy(reactor, batch),

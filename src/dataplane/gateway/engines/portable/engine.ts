@@ -52,6 +52,7 @@ export class PortableEngine implements Engine {
       dialler: createDialler(this.around, deps.sockets, deps.openHop),
       openDatagrams: openDatagramsWithBun(deps.onFault),
       after,
+      around: this.around,
       startRelay: (client, tunnel, fromClient, fromOrigin) =>
         new Relay(client, tunnel, deps.clock).start(fromClient, fromOrigin),
     })

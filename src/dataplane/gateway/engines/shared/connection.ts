@@ -3,6 +3,7 @@ import { notInSet, type SetIndex } from '../../../../core/swap-remove-set.ts'
 import type { Access, AdmissionVerdict } from '../../access/admission.ts'
 import type { WaitingClient } from '../../access/arrivals.ts'
 import { Forward, type ForwardOutcome, type ForwardRequest } from '../../relay/forward.ts'
+import type { OpenMux } from '../../relay/mux/session.ts'
 import type { ProxyTunnel, ProxyTunnels, StartRelay } from '../../relay/tunnel.ts'
 import type { OpenCapsules } from '../../relay/udp/capsule-client.ts'
 import type { OpenSocket } from '../../relay/udp/socket-client.ts'
@@ -19,6 +20,7 @@ export type ConnectionDeps = {
   readonly startRelay: StartRelay
   readonly openSocket: OpenSocket
   readonly openCapsules: OpenCapsules
+  readonly openMux: OpenMux
   readonly clock: () => number
   readonly timeouts: Timeouts
   /** Another process has taken over: close after the current response. */
@@ -209,6 +211,17 @@ export class Connection implements SideOwner, WaitingClient {
           this.answer({ isAdmitted: true, bound: client.bound })
           this.leave()
           client.start()
+        },
+      )
+    else if (request.asks === 'streams')
+      this.pass(
+        this.admit(request),
+        (access) => this.deps.openMux(access, this.side),
+        (session) => {
+          this.answer({ isAdmitted: true })
+          this.leave()
+          session.start(this.rest())
+          if (this.hasEnded) session.onEnd()
         },
       )
     else

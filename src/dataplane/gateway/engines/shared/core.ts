@@ -17,12 +17,13 @@ import { DestinationDialler } from '../../dial/dial.ts'
 import { createResolve, type Resolve } from '../../dial/resolve.ts'
 import { type Dialler, type Hops, Upstreams } from '../../dial/upstream.ts'
 import { Metering } from '../../metering/metering.ts'
+import { createOpenMux } from '../../relay/mux/session.ts'
 import { ProxyTunnels, type StartRelay } from '../../relay/tunnel.ts'
 import { UdpAssociations } from '../../relay/udp/associations.ts'
 import { createOpenCapsules } from '../../relay/udp/capsule-client.ts'
 import type { OpenDatagrams } from '../../relay/udp/datagram-socket.ts'
 import { createOpenSocket } from '../../relay/udp/socket-client.ts'
-import type { Side } from '../../sides/side.ts'
+import type { Side, SideAround } from '../../sides/side.ts'
 import type { Sockets } from '../../sides/sockets.ts'
 import type { RefusalCode } from '../../ways-in/refusals.ts'
 import type { ClientParser } from '../../ways-in/request.ts'
@@ -38,6 +39,7 @@ export type EngineSockets = {
   readonly startRelay: StartRelay
   readonly openDatagrams: OpenDatagrams
   readonly after: After
+  readonly around: SideAround
   /** Shared with other reactors of the gateway; its own without them. */
   readonly common?: CommonState | undefined
   /** The number of open and lingering connections changed. */
@@ -60,6 +62,7 @@ export class GatewayCore {
   private readonly upstreams: Upstreams<Side>
   private readonly tunnels: ProxyTunnels
   private readonly associations: UdpAssociations
+  private readonly shared: ReturnType<GatewayCore['createShared']>
   private readonly connectionDeps: ConnectionDeps
   private readonly common: CommonState
   /** The port without a customer; every other port belongs to one. */
@@ -109,6 +112,7 @@ export class GatewayCore {
     const resolve = createResolve({ clock, after, questions, ...(deps.lookup && { lookup: deps.lookup }) })
     this.upstreams = new Upstreams({ resolve, dialler: deps.dialler, hops, policy })
     const shared = this.createShared()
+    this.shared = shared
     this.tunnels = this.createTunnels(resolve, shared)
     this.associations = this.createAssociations(resolve, shared)
     this.connectionDeps = this.createConnectionDeps(hops)
@@ -295,6 +299,13 @@ export class GatewayCore {
         taken: this.common.openCounts('udp ports'),
       }),
       openCapsules: createOpenCapsules(this.associations),
+      openMux: createOpenMux({
+        ...this.shared,
+        ...deps,
+        tunnels: this.tunnels,
+        associations: this.associations,
+        limits: this.shared.limits,
+      }),
       clock: () => this.tickAt,
       timeouts: deps.limits,
       isDraining: () => this.isDraining,

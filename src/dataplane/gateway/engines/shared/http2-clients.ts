@@ -1,7 +1,8 @@
 import type { After, Clock } from '../../../../core/time.ts'
 import type { TlsOwner, TlsSocket } from '../../../tls/tls-socket.ts'
-import { type DeliveryWatch, nothingShown } from '../../metering/tunnel-meter.ts'
+import type { DeliveryWatch } from '../../metering/tunnel-meter.ts'
 import type { Sockets } from '../../sides/sockets.ts'
+import { ConnectionDelivery, StreamDelivery } from '../../sides/stream-delivery.ts'
 import { followTls, noteHandshake, type TlsClient } from '../../sides/tls-client.ts'
 import type { SiteServer } from '../../site/server.ts'
 import { joinBytes } from '../../ways-in/bytes.ts'
@@ -19,79 +20,6 @@ const firstAdmissionMs = 10_000
 const maxRefusals = 20
 
 const nothing = new Uint8Array(0)
-
-/** Bytes of the engine's response, and their end in the plaintext of the TLS connection. */
-type Mark = { readonly end: number; readonly bytes: number }
-
-/** Delivery tracking of a connection, with a descriptor of its own that its streams share. */
-class ConnectionDelivery {
-  private watch: DeliveryWatch | undefined
-  private users = 0
-  private isClosed = false
-
-  constructor(private readonly open: () => DeliveryWatch | undefined) {}
-
-  share(): DeliveryWatch | undefined {
-    this.watch ??= this.open()
-    if (this.watch) this.users += 1
-    return this.watch
-  }
-
-  release(): void {
-    this.users -= 1
-    this.closeWhenUnused()
-  }
-
-  /** The connection has closed. Streams may still wait for acknowledgements. */
-  close(): void {
-    this.isClosed = true
-    this.closeWhenUnused()
-  }
-
-  private closeWhenUnused(): void {
-    if (this.isClosed && this.users === 0) this.watch?.close(false)
-  }
-}
-
-/** Tracks which bytes of one stream the client's machine has acknowledged. */
-class StreamDelivery implements DeliveryWatch {
-  private marks: Mark[] = []
-  private acknowledged = 0
-  private written = 0
-  private isClosed = false
-
-  constructor(
-    private readonly connection: DeliveryWatch,
-    private readonly release: () => void,
-  ) {}
-
-  note(end: number, bytes: number): void {
-    this.marks.push({ end, bytes })
-    this.written += bytes
-  }
-
-  transmission() {
-    const seen = this.connection.transmission()
-    let count = 0
-    for (const { end, bytes } of this.marks) {
-      if (end > seen.acknowledged) break
-      this.acknowledged += bytes
-      count += 1
-    }
-    if (count > 0) this.marks = this.marks.slice(count)
-    const { acknowledged, written: sent } = this
-    return { ...nothingShown, acknowledged, sent, isOver: seen.isOver }
-  }
-
-  // The connection belongs to other streams too.
-  shutdown(): void {}
-
-  close(): void {
-    if (this.isClosed) return
-    this.isClosed = true
-    this.release()
-  }
-}
 
 /** One stream of an HTTP/2 connection as a client: its first bytes are the header block. */
 class StreamClient implements TlsClient, TlsOwner {

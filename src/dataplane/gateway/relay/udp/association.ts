@@ -45,6 +45,7 @@ export class UdpAssociation implements OpenTunnel, DatagramOwner {
   private client: UdpClient | undefined
   private readonly destinations: UdpDestinations
   private isOver = false
+  private isDetached = false
 
   constructor(
     readonly access: Access,
@@ -53,7 +54,7 @@ export class UdpAssociation implements OpenTunnel, DatagramOwner {
     private readonly socket: DatagramSocket,
     private readonly deps: AssociationDeps,
     /** Set if the datagrams to the client are in its connection. */
-    readonly capsules?: CapsuleMeter,
+    public capsules?: CapsuleMeter,
   ) {
     this.maxIdleMs = deps.limits.idleMs
     this.activeAt = deps.clock()
@@ -71,7 +72,13 @@ export class UdpAssociation implements OpenTunnel, DatagramOwner {
 
   start(client: UdpClient): void {
     this.client = client
+    this.isDetached = false
     if (this.isOver) client.onEnded()
+  }
+
+  /** Until start() with another client, datagrams for it are dropped. This one still learns of the end. */
+  detach(): void {
+    this.isDetached = true
   }
 
   /** A datagram of the client. */
@@ -84,7 +91,8 @@ export class UdpAssociation implements OpenTunnel, DatagramOwner {
   onDatagram(payload: Uint8Array, from: Address, port: number): void {
     const nowMs = this.deps.clock()
     const destination = this.destinations.findPeer(from, port, nowMs)
-    if (!destination || !this.client || this.isOver || !this.deps.mayPass() || !this.pay(payload)) return
+    if (!destination || !this.client || this.isDetached || this.isOver || !this.deps.mayPass() || !this.pay(payload))
+      return
     destination.usedAt = nowMs
     this.activeAt = nowMs
     this.client.deliver(from, port, payload, destination.received)

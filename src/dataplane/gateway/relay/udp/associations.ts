@@ -135,6 +135,14 @@ export class UdpAssociations {
     return association
   }
 
+  /** The client continues on another connection. */
+  rebind(association: UdpAssociation, side: Side): void {
+    const { metering } = this.deps
+    const { capsules, meter, access } = association
+    if (capsules) metering.finish(capsules)
+    association.capsules = metering.beginCapsules(meter.allowance, side, access.owner, undefined)
+  }
+
   private end(association: UdpAssociation): void {
     const { open, metering, limits } = this.deps
     if (!open.remove(association)) return

@@ -1,0 +1,127 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { type DeviceStream, openTlsStream } from '../harness/device-stream.ts'
+import type { BoughtDevice } from '../harness/gateway.ts'
+import { MuxClient } from '../harness/mux-client.ts'
+import { startStopwatch } from '../harness/stopwatch.ts'
+import { untilTrue } from '../harness/turnpike.ts'
+import { UdpPeer } from '../harness/udp.ts'
+import { openVpnGateway, type VpnGateway } from '../harness/vpn-gateway.ts'
+
+/** Longest time from a removal until the last byte. */
+const cutMs = 2000
+const globalId = [1, 2, 3, 4, 5, 6, 7, 8]
+
+let gateway: VpnGateway
+beforeAll(async () => {
+  gateway = await openVpnGateway()
+})
+afterAll(() => gateway.stop())
+
+/** Waits until the shop has counted exactly these bytes beside those of the device's first tunnel. */
+async function expectCounted(device: BoughtDevice, bytes: { sent: number; received: number }): Promise<void> {
+  const first = gateway.bytesOfFirst
+  const wanted = { sent: bytes.sent + first, received: bytes.received + first }
+  await untilTrue(async () => {
+    const { sent, received } = await gateway.counted(device)
+    return sent >= wanted.sent && received >= wanted.received
+  })
+  expect(await gateway.counted(device)).toEqual(wanted)
+}
+
+const openLine = (): Promise<DeviceStream> => openTlsStream(gateway.tlsPort, gateway.made)
+
+test('20 TCP sub-streams of one connection carry 100 kB each, and exactly these bytes are billed', async () => {
+  const device = await gateway.addDevice()
+  const mux = MuxClient.open(await openLine(), device)
+  const ids = Array.from({ length: 20 }, (_, index) => index + 1)
+  const payloads = ids.map((id) => Buffer.alloc(100_000, `${id},`))
+  for (const id of ids) mux.connect(id, gateway.echo.spot.port)
+  for (const [index, id] of ids.entries()) mux.write(id, payloads[index] ?? '')
+  const answers = await Promise.all(ids.map((id) => mux.read(id, 100_000)))
+  expect(answers.map((each, index) => each.equals(payloads[index] ?? each.subarray(1)))).toEqual(ids.map(() => true))
+  await expectCounted(device, { sent: 2_000_000, received: 2_000_000 })
+  mux.close()
+})
+
+test('XUDP carries datagrams to two destinations, with their sources, and bills their payload', async () => {
+  const device = await gateway.addDevice()
+  const other = await UdpPeer.open('127.0.0.1', true)
+  const mux = MuxClient.open(await openLine(), device)
+  mux.associate(0, gateway.udpEcho.port, 'first', globalId)
+  expect(await mux.receive()).toEqual({ text: 'first', port: gateway.udpEcho.port })
+  mux.datagram(0, 'second', other.port)
+  expect(await mux.receive()).toEqual({ text: 'second', port: other.port })
+  mux.datagram(0, 'third')
+  expect(await mux.receive()).toEqual({ text: 'third', port: gateway.udpEcho.port })
+  await expectCounted(device, { sent: 16, received: 16 })
+  mux.close()
+  other.stop()
+})
+
+test('XUDP with the same global id keeps its UDP port on the next connection, and for no other device', async () => {
+  const peer = await UdpPeer.open('127.0.0.1', true)
+  const other = await gateway.addDevice()
+  for (const device of [gateway.device, gateway.device, other]) {
+    const mux = MuxClient.open(await openLine(), device)
+    mux.associate(0, peer.port, 'hi', globalId)
+    await mux.receive()
+    // The next one continues while this connection is still open.
+    if (device === other) mux.close()
+  }
+  const [first, second, third] = peer.received.map(({ port }) => port)
+  expect(second).toBe(first ?? 0)
+  expect(third).not.toBe(first ?? 0)
+  const mux = MuxClient.open(await openLine(), other)
+  mux.associate(0, peer.port, 'after the close', globalId)
+  expect((await mux.receive()).text).toBe('after the close')
+  expect(peer.received.at(-1)?.port).toBe(third ?? 0)
+  mux.close()
+  peer.stop()
+})
+
+test('a sub-stream to a denied port is given up, and the others of the connection continue', async () => {
+  const mux = MuxClient.open(await openLine(), gateway.device)
+  mux.connect(1, gateway.echo.spot.port, 'one')
+  mux.connect(2, 25, 'two')
+  expect(await mux.endOf(2)).toBe(true)
+  expect((await mux.read(1, 3)).toString()).toBe('one')
+  mux.close()
+})
+
+test('a client may half-close a sub-stream and read the rest of its answer', async () => {
+  const server = Bun.listen({
+    hostname: '127.0.0.1',
+    port: 0,
+    allowHalfOpen: true,
+    socket: { data() {}, end: (socket) => void socket.end('after the end') },
+  })
+  const mux = MuxClient.open(await openLine(), gateway.device)
+  mux.connect(1, server.port, 'x')
+  mux.end(1)
+  expect((await mux.read(1, 13)).toString()).toBe('after the end')
+  expect(await mux.endOf(1)).toBe(false)
+  mux.close()
+  server.stop(true)
+})
+
+test('a connection opens 128 of 130 sub-streams and gives up 2', async () => {
+  const mux = MuxClient.open(await openLine(), gateway.device)
+  for (let id = 1; id <= 130; id += 1) mux.connect(id, gateway.echo.spot.port, 'x')
+  await Promise.all(Array.from({ length: 128 }, (_, index) => mux.read(index + 1, 1)))
+  expect([await mux.endOf(129), await mux.endOf(130)]).toEqual([true, true])
+  mux.close()
+})
+
+test('removing a device closes its Mux connections within 2 s, also unused ones', async () => {
+  const removed = await gateway.addDevice()
+  const [busy, unused] = await Promise.all([openLine(), openLine()])
+  const clients = [MuxClient.open(busy, removed), MuxClient.open(unused, removed)]
+  clients[0]?.connect(1, gateway.echo.spot.port, 'hello')
+  await clients[0]?.read(1, 5)
+  clients[0]?.associate(2, gateway.udpEcho.port, 'hi', globalId)
+  await clients[0]?.receive()
+  const watch = startStopwatch()
+  await gateway.remove(removed)
+  await Promise.all(clients.map(({ closed }) => closed))
+  expect(watch.elapsedMs()).toBeLessThan(cutMs)
+})
