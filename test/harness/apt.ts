@@ -69,6 +69,8 @@ const programs = {
   socksify: 'dante-client',
   git: 'git',
   nghttp: 'nghttp2-client',
+  v2ray: 'v2ray',
+  trojan: 'trojan',
   pg_dump: 'postgresql-client',
 }
 

@@ -80,3 +80,70 @@ export async function openTlsStream(tlsPort: number, made: Made): Promise<Device
     closed,
   }
 }
+
+/** A masked binary frame (RFC 6455, 5.2). */
+function toMaskedFrame(bytes: Uint8Array, opcode = 2): Buffer {
+  const { length } = bytes
+  const size = length < 126 ? [length] : length < 65_536 ? [126, length >> 8, length & 255] : undefined
+  const head = size ? Buffer.from(size) : Buffer.concat([Buffer.of(127), toUint64(length)])
+  head[0] = (head[0] ?? 0) | 0x80
+  const mask = [17, 34, 51, 68]
+  const masked = bytes.map((byte, index) => byte ^ (mask[index & 3] ?? 0))
+  return Buffer.concat([Buffer.of(0x80 | opcode), head, Buffer.from(mask), masked])
+}
+
+function toUint64(value: number): Buffer {
+  const bytes = Buffer.alloc(8)
+  bytes.writeBigUInt64BE(BigInt(value))
+  return bytes
+}
+
+/** Passes the payloads of a server's frames on until the connection ends. */
+async function readFrames(from: Inbox, to: Inbox): Promise<void> {
+  for (;;) {
+    const head = await from.read(2)
+    const short = head[1] ?? 0
+    if (head.length < 2 || (head[0] ?? 0) !== 0x82) break
+    const length =
+      short === 126
+        ? (await from.read(2)).readUInt16BE()
+        : short === 127
+          ? Number((await from.read(8)).readBigUInt64BE())
+          : short
+    to.add(await from.read(length))
+  }
+  to.end()
+}
+
+/** A WebSocket on a path of a gateway; `early` goes in the request. */
+export async function openWebSocket(
+  tlsPort: number,
+  made: Made,
+  path: string,
+  early?: Uint8Array,
+): Promise<DeviceStream & { readonly status: number }> {
+  const line = await openTls(tlsPort, made)
+  const [wire, inbox] = [new Inbox(), new Inbox()]
+  line.on('data', (bytes: Buffer) => wire.add(bytes))
+  const closed = closeOf(line)
+  void closed.then(() => wire.end())
+  const fields = [
+    `GET ${path} HTTP/1.1`,
+    'Host: site.example',
+    'Upgrade: websocket',
+    'Connection: Upgrade',
+    'Sec-WebSocket-Version: 13',
+    'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
+    ...(early ? [`Sec-WebSocket-Protocol: ${Buffer.from(early).toString('base64url')}`] : []),
+  ]
+  line.write(`${fields.join('\r\n')}\r\n\r\n`)
+  const head = (await wire.readUntil('\r\n\r\n')).toString('latin1')
+  void readFrames(wire, inbox)
+  return {
+    status: Number(head.slice(9, 12)),
+    send: (bytes) => void line.write(toMaskedFrame(bytes)),
+    read: (length) => inbox.read(length),
+    close: () => void line.destroy(),
+    closed,
+  }
+}

@@ -67,8 +67,22 @@ const morePaths = [
   '/proxy.pac',
   '/.well-known/masque/udp/192.0.2.6/443/',
   '/api/v1/x',
+  // The form of a VPN device's path, whose requests are those of WebSocket and XHTTP.
+  `/${'0123abcd'.repeat(4)}`,
+  `/${'0123abcd'.repeat(4)}/11111111-2222-4333-8444-555555555555`,
+  `/${'0123abcd'.repeat(4)}/11111111-2222-4333-8444-555555555555/0`,
 ]
-const authorities = ['example.com:443', '127.0.0.1:22', 'site.example', '[::1]:80', '10.0.0.1', 'localhost:8080']
+const padding = `https://site.example/?x_padding=${'X'.repeat(300)}`
+const authorities = [
+  '_check',
+  '_udp2',
+  'example.com:443',
+  '127.0.0.1:22',
+  'site.example',
+  '[::1]:80',
+  '10.0.0.1',
+  'localhost:8080',
+]
 
 /** Values of Proxy-Authorization that no customer has; `username` is a real one. */
 const wrongLogins = (username: string): readonly string[] => [
@@ -81,6 +95,14 @@ const wrongLogins = (username: string): readonly string[] => [
   `Turnpike-Hop from=nod_1; to=nod_2; at=1; nonce=${'0'.repeat(32)}; exit=a; sig=${'A'.repeat(86)}`,
 ]
 
+const webSocket = [
+  'Upgrade: websocket',
+  'Connection: Upgrade',
+  'Sec-WebSocket-Version: 13',
+  'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
+  'Sec-WebSocket-Protocol: AAAA',
+]
+
 function drawHttp1(dice: Dice, username: string): Uint8Array {
   const method = pick(dice, methods)
   const path = pick(dice, [...paths, ...morePaths])
@@ -91,6 +113,8 @@ function drawHttp1(dice: Dice, username: string): Uint8Array {
   if (dice(2) === 0) lines.push(`Proxy-Authorization: ${pick(dice, wrongLogins(username))}`)
   if (dice(5) === 0) lines.push('Proxy-Connection: keep-alive')
   if (dice(8) === 0) lines.push('Upgrade: connect-udp', 'Connection: Upgrade')
+  if (dice(8) === 0) lines.push(...webSocket)
+  if (dice(6) === 0) lines.push(`Referer: ${padding}`)
   if (dice(8) === 0) lines.push('Expect: 100-continue')
   const body = method === 'POST' || method === 'PUT' ? 'x'.repeat(dice(3000)) : ''
   if (body !== '') lines.push(`Content-Length: ${body.length}`)
@@ -117,6 +141,7 @@ const malformed1 = [
   '\x16\x03\x01\x02\x00\x01',
   // VLESS and Trojan with keys that no device has, whole and in part.
   `\x00${'k'.repeat(16)}\x00\x01\x01\xbb\x02\x09a.example`,
+  `\x00${'k'.repeat(16)}\x00\x03\x00\x0c\x00\x00\x01\x01\x02\x00\x35\x01\xc0\x00\x02\x07\x00\x02hi`,
   `\x00${'k'.repeat(16)}`,
   `\x00${'k'.repeat(9)}`,
   `${'0123abcd'.repeat(7)}\r\n\x01\x03\x09a.example\x01\xbb\r\n`,
@@ -145,6 +170,8 @@ function drawStream(dice: Dice, username: string): readonly Field[] {
     [':late', 'a'],
   ]
   const more = dice(8) === 0 ? [pick(dice, odd)] : []
+  if (dice(6) === 0) more.push(['referer', padding])
+  if (dice(6) === 0) more.push(['padding', '~'.repeat(20)])
   return [[':method', method], [':authority', authority], ...target, ...login, ...more]
 }
 

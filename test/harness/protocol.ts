@@ -58,7 +58,7 @@ function formatRequestEvent(event: ClientEvent): string {
   if (event.type === 'refuse') return `refuse ${toText(event.bytes).slice(9, 12)} ${event.code}`
   if (event.type !== 'request') return event.type
   const { request } = event
-  if (request.asks === 'datagrams' || request.asks === 'streams') return request.asks
+  if (request.asks === 'datagrams' || request.asks === 'streams' || request.asks === 'check') return request.asks
   const { claim } = request
   const who = claim.kind === 'password' ? ` as ${claim.credentials.username}:${claim.credentials.password}` : ''
   const where = `${request.target ? formatAuthority(request.target) : '*'}${who}`

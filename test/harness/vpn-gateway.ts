@@ -5,6 +5,9 @@ import { startEcho } from './tunnel.ts'
 import { untilTrue } from './turnpike.ts'
 import { startUdpEcho } from './udp.ts'
 
+/** Beside the first device. */
+const maxAdded = 4
+
 export type VpnGateway = Awaited<ReturnType<typeof openVpnGateway>>
 
 /** A shop with a gateway that serves VPN devices over TLS, a device that it knows, and echoes to reach. */
@@ -31,6 +34,8 @@ export async function openVpnGateway() {
     return device
   }
 
+  const added: BoughtDevice[] = []
+  const remove = (removed: BoughtDevice) => shop.post('/vpn/devices/remove', { device: removed.id })
   const device = await untilKnown(await buyVpn(shop))
   return {
     shop,
@@ -41,11 +46,16 @@ export async function openVpnGateway() {
     device,
     /** Bytes that a device's first tunnel has carried each way. */
     bytesOfFirst: 5,
+    /** A further device of the subscription, which has five at most: the oldest one goes. */
     async addDevice(): Promise<BoughtDevice> {
+      const oldest = added.length >= maxAdded ? added.shift() : undefined
+      if (oldest) await remove(oldest)
       const { data } = await shop.post('/vpn/devices', {})
-      return untilKnown(await keysOfDevice(shop, data.device.id))
+      const device = await untilKnown(await keysOfDevice(shop, data.device.id))
+      added.push(device)
+      return device
     },
-    remove: (removed: BoughtDevice) => shop.post('/vpn/devices/remove', { device: removed.id }),
+    remove,
     /** Bytes that the shop has counted for a device. */
     async counted({ id }: BoughtDevice): Promise<{ readonly received: number; readonly sent: number }> {
       const { devices } = (await shop.get('/vpn/info')).data

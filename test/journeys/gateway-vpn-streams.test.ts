@@ -1,11 +1,15 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { type DeviceStream, openTlsStream } from '../harness/device-stream.ts'
+import { createHash, randomBytes } from 'node:crypto'
+import { pathOfDevice } from '../../src/core/device-path.ts'
+import { type DeviceStream, openTls, openTlsStream, openWebSocket } from '../harness/device-stream.ts'
 import type { BoughtDevice } from '../harness/gateway.ts'
+import { trojanHead, vlessHead } from '../harness/key-client.ts'
 import { MuxClient } from '../harness/mux-client.ts'
 import { startStopwatch } from '../harness/stopwatch.ts'
 import { untilTrue } from '../harness/turnpike.ts'
 import { UdpPeer } from '../harness/udp.ts'
 import { openVpnGateway, type VpnGateway } from '../harness/vpn-gateway.ts'
+import { openXhttp, sendPackets } from '../harness/xhttp-client.ts'
 
 /** Longest time from a removal until the last byte. */
 const cutMs = 2000
@@ -124,4 +128,139 @@ test('removing a device closes its Mux connections within 2 s, also unused ones'
   await gateway.remove(removed)
   await Promise.all(clients.map(({ closed }) => closed))
   expect(watch.elapsedMs()).toBeLessThan(cutMs)
+})
+
+const pathOf = ({ uuid }: BoughtDevice): string => pathOfDevice(createHash('sha256').update(uuid).digest('hex'))
+const whereOf = (device: BoughtDevice) => ({ ...gateway, path: pathOf(device) })
+const digestOf = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
+
+/** Ways to carry a device's bytes, without its head. */
+const carriers: readonly (readonly [string, (device: BoughtDevice) => Promise<DeviceStream>])[] = [
+  ['a WebSocket', (device) => openWebSocket(gateway.tlsPort, gateway.made, pathOf(device))],
+  ...(['packet-up', 'stream-up', 'stream-one'] as const).flatMap((mode) =>
+    (['h2', 'http/1.1'] as const).map(
+      (version) =>
+        [`XHTTP ${mode} over ${version}`, (device: BoughtDevice) => openXhttp(whereOf(device), mode, version)] as const,
+    ),
+  ),
+]
+
+test.each(carriers)(
+  'VLESS over %s carries 300 kB to an echo and back, and exactly these bytes are billed',
+  async (...[, open]) => {
+    const device = await gateway.addDevice()
+    const line = await open(device)
+    const payload = randomBytes(300_000)
+    line.send(vlessHead(device, gateway.echo.spot, 'tcp'))
+    line.send(payload)
+    expect([...(await line.read(2))]).toEqual([0, 0])
+    expect(digestOf(await line.read(payload.length))).toBe(digestOf(payload))
+    await expectCounted(device, { sent: payload.length, received: payload.length })
+    line.close()
+  },
+)
+
+test.each(carriers)(
+  'Mux over %s carries datagrams to a UDP echo and back, and bills their payload',
+  async (...[, open]) => {
+    const device = await gateway.addDevice()
+    const mux = MuxClient.open(await open(device), device)
+    mux.associate(0, gateway.udpEcho.port, 'first', globalId)
+    expect((await mux.receive()).text).toBe('first')
+    mux.connect(1, gateway.echo.spot.port, 'a stream')
+    expect((await mux.read(1, 8)).toString()).toBe('a stream')
+    await expectCounted(device, { sent: 13, received: 13 })
+    mux.close()
+  },
+)
+
+test('Trojan over a WebSocket takes the head as early data', async () => {
+  const { device, tlsPort, made, echo } = gateway
+  const line = await openWebSocket(tlsPort, made, `${pathOf(device)}?ed=2048`, trojanHead(device, echo.spot, 'tcp'))
+  line.send(Buffer.from('hello'))
+  expect((await line.read(5)).toString()).toBe('hello')
+  line.close()
+})
+
+test('removing a device closes its streams over WebSocket and XHTTP within 2 s', async () => {
+  const removed = await gateway.addDevice()
+  const lines = await Promise.all(carriers.map(([, open]) => open(removed)))
+  for (const line of lines) {
+    line.send(vlessHead(removed, gateway.echo.spot, 'tcp'))
+    line.send(Buffer.from('hello'))
+    expect((await line.read(7)).toString()).toBe('\0\0hello')
+  }
+  const watch = startStopwatch()
+  await gateway.remove(removed)
+  await Promise.all(lines.map(({ closed }) => closed))
+  expect(watch.elapsedMs()).toBeLessThan(cutMs)
+  const after = await openWebSocket(gateway.tlsPort, gateway.made, pathOf(removed))
+  expect(after.status).toBe(404)
+  for (const line of [...lines, after]) line.close()
+})
+
+test('XHTTP passes packets on in the order of their numbers, not of their arrival', async () => {
+  const { device } = gateway
+  const line = await openXhttp(whereOf(device), 'packet-up', 'h2')
+  const head = vlessHead(device, gateway.echo.spot, 'tcp')
+  const parts = ['one ', 'two ', 'three'].map((text) => Buffer.from(text))
+  const [first, second, third] = parts as [Buffer, Buffer, Buffer]
+  await sendPackets(whereOf(device), line.session, [
+    [3, third],
+    [1, first],
+    [2, second],
+    [0, head],
+  ])
+  expect((await line.read(15)).toString()).toBe('\0\0one two three')
+  line.close()
+})
+
+test('XHTTP resets a session at a packet that is 31 ahead, one with 1,000,001 bytes, or one that came before', async () => {
+  const { device } = gateway
+  const head = vlessHead(device, gateway.echo.spot, 'tcp')
+  const wrong: readonly (readonly (readonly [number, Uint8Array])[])[] = [
+    [[31, head]],
+    [[0, Buffer.concat([head, Buffer.alloc(1_000_001 - head.length)])]],
+    [
+      [0, head],
+      [0, head],
+    ],
+  ]
+  for (const packets of wrong) {
+    const line = await openXhttp(whereOf(device), 'packet-up', 'h2')
+    await sendPackets(whereOf(device), line.session, packets)
+    await line.closed
+    line.close()
+  }
+})
+
+test('XHTTP does not read packets whose download has not come, and resets the 31st', async () => {
+  const { device } = gateway
+  const packets = Array.from({ length: 31 }, (_, seq) => [seq, Buffer.alloc(1000)] as const)
+  await sendPackets(whereOf(device), 'without-download', packets)
+})
+
+test('a path of one device carries no other device', async () => {
+  const other = await gateway.addDevice()
+  for (const [, open] of carriers) {
+    const line = await open(gateway.device)
+    line.send(vlessHead(other, gateway.echo.spot, 'tcp'))
+    expect((await line.read(1)).length).toBe(0)
+    line.close()
+  }
+})
+
+test('a request of a device’s path that is neither WebSocket nor XHTTP gets the site’s answer', async () => {
+  const answers = await Promise.all(
+    [`${pathOf(gateway.device)}/a-session`, '/another'].map(async (path) => {
+      const line = await openTls(gateway.tlsPort, gateway.made)
+      line.write(`GET ${path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`)
+      let text = ''
+      line.on('data', (bytes: Buffer) => void (text += bytes.toString('latin1')))
+      await new Promise((resolve) => line.once('close', resolve))
+      return text.replace(/Date: .*/, '')
+    }),
+  )
+  expect(answers[0]).toBe(answers[1] ?? '')
+  expect(answers[0]).toStartWith('HTTP/1.1 404')
 })

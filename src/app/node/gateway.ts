@@ -495,7 +495,7 @@ function noteSite(config: Config, source: SiteSource, certificate: Certificate |
 function siteTermsOf(config: Config, shopUrl: string, passwordKeys: readonly Uint8Array[]): SiteTerms | undefined {
   const source = siteSourceOf(config, shopUrl)
   const { gatewayChallengeHost: challengeHost } = config
-  return source && { source, challengeHost, passwordKeys }
+  return source && { source, challengeHost, passwordKeys, hasDevices: config.gatewayVpn }
 }
 
 function siteSourceOf({ gatewaySite: site }: Config, shopUrl: string): SiteSource | undefined {

@@ -1,3 +1,4 @@
+import { pathOfDevice } from '../../core/device-path.ts'
 import type { VanishedItem } from '../../node-protocol/report.ts'
 import type {
   FindBody,
@@ -30,6 +31,11 @@ export type GoneItems = Partial<Record<ItemKind, Iterable<string>>>
 type PendingLookup = { isOvertaken: boolean }
 const portName = (port: number): string => `port ${port}`
 const keyProtocols: readonly KeyProtocol[] = ['vless', 'trojan']
+/** Names of a device in the index: its keys, and its path. */
+const namesOf = (device: NodeDevice): string[] => [
+  ...keyProtocols.map((protocol) => `${protocol} ${device[protocol]}`),
+  `path ${pathOfDevice(device.vless)}`,
+]
 const noExits: readonly NodeExit[] = []
 
 /** The desired state as last received from the shop, indexed for lookup. */
@@ -47,7 +53,7 @@ export class Snapshot {
   readonly gateways: ReadonlyMap<string, NodeGateway> = this.gatewayById
   private readonly deviceById = new Map<string, NodeDevice>()
   readonly devices: ReadonlyMap<string, NodeDevice> = this.deviceById
-  /** Ids of devices by the protocol and the digest of the key that a client presents. */
+  /** Ids of devices by the protocol and the digest of the key that a client presents, and by their paths. */
   private readonly deviceKeys = new Map<string, string>()
   private byPool: Map<string, NodeExit[]> | undefined
   /** Lookups at the shop that are not answered yet, by login or port. */
@@ -187,7 +193,16 @@ export class Snapshot {
 
   /** The device with this digest of a key. */
   findDevice(protocol: KeyProtocol, digest: string): NodeDevice | undefined {
-    const id = this.deviceKeys.get(`${protocol} ${digest}`)
+    return this.findNamed(`${protocol} ${digest}`)
+  }
+
+  /** The device whose requests have this path. */
+  findDeviceOfPath(path: string): NodeDevice | undefined {
+    return this.findNamed(`path ${path}`)
+  }
+
+  private findNamed(name: string): NodeDevice | undefined {
+    const id = this.deviceKeys.get(name)
     return id === undefined ? undefined : this.deviceById.get(id)
   }
 
@@ -202,13 +217,13 @@ export class Snapshot {
     this.dropDevice(device.id)
     if (device.state === 'gone') return
     this.deviceById.set(device.id, device)
-    for (const protocol of keyProtocols) this.deviceKeys.set(`${protocol} ${device[protocol]}`, device.id)
+    for (const name of namesOf(device)) this.deviceKeys.set(name, device.id)
   }
 
   private dropDevice(id: string): void {
     const known = this.deviceById.get(id)
     this.deviceById.delete(id)
-    for (const protocol of keyProtocols) if (known) this.deviceKeys.delete(`${protocol} ${known[protocol]}`)
+    for (const name of known ? namesOf(known) : []) this.deviceKeys.delete(name)
   }
 
   /** Returns whether its port changed. */

@@ -4,14 +4,24 @@ import type { KeyedWayIn } from '../ways-in/key-reader.ts'
 import { keyedWaysIn } from '../ways-in/table.ts'
 import { digestOfKey } from './admission.ts'
 
-/**
- * The protocol of a connection whose first bytes have the key of a VPN device in the state. The shop is never asked:
- * the wait would tell a prober that keys are checked. The engine authenticates the device again.
- */
-export const createKeyCheck =
-  (snapshot: Snapshot, sha256: Sha256) =>
-  (first: Uint8Array): KeyedWayIn | undefined =>
-    keyedWaysIn.find((each) => {
-      const key = each.readKey(first)
-      return key !== undefined && snapshot.findDevice(each.name, digestOfKey(sha256, key)) !== undefined
-    })
+export type KeyCheck = {
+  /**
+   * The protocol of a connection whose first bytes have the key of a VPN device in the state, and the device. The shop
+   * is never asked: the wait would tell a prober that keys are checked. The engine authenticates the device again.
+   */
+  readonly findKeyed: (first: Uint8Array) => { readonly protocol: KeyedWayIn; readonly device: string } | undefined
+  /** The device whose WebSocket and XHTTP requests have this path. */
+  readonly findPath: (path: string) => string | undefined
+}
+
+export const createKeyCheck = (snapshot: Snapshot, sha256: Sha256): KeyCheck => ({
+  findKeyed(first) {
+    for (const protocol of keyedWaysIn) {
+      const key = protocol.readKey(first)
+      const device = key === undefined ? undefined : snapshot.findDevice(protocol.name, digestOfKey(sha256, key))
+      if (device) return { protocol, device: device.id }
+    }
+    return undefined
+  },
+  findPath: (path) => snapshot.findDeviceOfPath(path)?.id,
+})

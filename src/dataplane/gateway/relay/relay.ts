@@ -242,10 +242,11 @@ export class Relay implements PipeOwner {
     if (client.isClosed) this.lose()
     else if (tunnel.origin.isClosed) this.loseOrigin()
     else {
-      client.resume()
-      tunnel.origin.resume()
+      // A stream delivers the bytes that it holds as soon as it is resumed: those behind these.
       if (fromClient.length > 0) up.relay(fromClient)
       if (fromOrigin.length > 0) down.relay(fromOrigin)
+      up.resume()
+      down.resume()
     }
   }
 

@@ -72,3 +72,13 @@ export class StreamDelivery implements DeliveryWatch {
     this.release()
   }
 }
+
+/** The connection of a stream. */
+export type StreamPlace = {
+  readonly fd: number
+  readonly delivery: ConnectionDelivery
+  /** Bytes of the connection so far, written or waiting. */
+  position(): number
+  /** The stream is a customer's. */
+  noteAdmitted(): void
+}

@@ -29,6 +29,11 @@ export class AnswerWriter {
     return this.backlog.length === 0 && !this.file
   }
 
+  /** Bytes of all answers so far, written or waiting. */
+  get position(): number {
+    return this.written + this.backlog.length
+  }
+
   push(bytes: Uint8Array): void {
     if (this.socket.isClosed || bytes.length === 0) return
     const gone = this.isSent ? Math.max(0, this.socket.write(bytes)) : 0

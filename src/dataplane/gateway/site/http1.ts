@@ -11,7 +11,11 @@ import { type Framing, HeadReader, isHop, isToken, readTokens, toLatin1, valuesO
 import { readFraming } from '../ways-in/http1/request.ts'
 import type { Field } from '../ways-in/http2/hpack.ts'
 import type { ClientParser } from '../ways-in/request.ts'
+import { readUpgrade } from '../ways-in/websocket/upgrade.ts'
+import { readXhttpRequest, splitPath } from '../ways-in/xhttp/request.ts'
 import { AnswerWriter, bodyMs, createDeadline, type Deadline, maxBodyBytes, RequestBody, stallMs } from './answer.ts'
+import { Http1Exchange } from './carried/http1-exchange.ts'
+import { WebSocketCarrier } from './carried/websocket.ts'
 import { plainAnswer, type SiteAnswer, type SiteRequest } from './content.ts'
 import type { FairBudget } from './fair-budget.ts'
 import { reasonPhrase } from './reason-phrase.ts'
@@ -20,12 +24,15 @@ import type { VisitedSite } from './visited-site.ts'
 /** Time limits for a request's head, and between two requests. */
 const requestMs = 10_000
 const idleMs = 30_000
+/** The same behind a request of a device's stream: its next request may be lost with the connection. */
+const carriedIdleMs = 120_000
 /** After the last answer, the client's bytes are discarded for this long. */
 const lingerMs = 2000
 const maxDiscarded = 256 * 1024
 const maxHeldBytes = 256 * 1024
 const headLimits = { startLineBytes: 8192, headBytes: 16_384, fields: 100, blankLinesBefore: 1, mends: false }
 const nothing = new Uint8Array(0)
+const sha1 = (text: string): Uint8Array => Bun.SHA1.hash(text) as Uint8Array
 
 type RequestLine = { readonly method: string; readonly target: string; readonly version: '1.0' | '1.1' }
 
@@ -86,7 +93,7 @@ const maxFirstBytes = 64
 
 /** An HTTP/1 connection of a visitor, until a request has a customer's credentials. */
 export class SiteVisitor implements TlsOwner {
-  private state: 'head' | 'body' | 'busy' | 'closing' | 'closed' = 'head'
+  private state: 'head' | 'body' | 'busy' | 'carried' | 'closing' | 'closed' = 'head'
   private head = new HeadReader(headLimits)
   private line: RequestLine | undefined
   /** Bytes of the current head, for the engine. */
@@ -101,6 +108,8 @@ export class SiteVisitor implements TlsOwner {
   private readonly writer: AnswerWriter
   private discarded = 0
   private aborter: AbortController | undefined
+  /** A request of a device's stream. */
+  private exchange: Http1Exchange | undefined
   /** The client has half-closed. */
   private hasEnded = false
   private readonly deadline: Deadline
@@ -128,13 +137,19 @@ export class SiteVisitor implements TlsOwner {
     return this.state === 'closed'
   }
 
+  /** Between two requests. */
+  private get isResting(): boolean {
+    return this.state === 'head' && this.raw.length === 0
+  }
+
   drain(): void {
-    if (this.state === 'head' && this.raw.length === 0) this.closeInOrder()
+    if (this.isResting) this.closeInOrder()
   }
 
   onSocketData(bytes: Uint8Array): void {
     this.site.touch(this)
-    if (this.state === 'closing') this.discard(bytes)
+    if (this.state === 'carried') this.exchange?.receive(bytes)
+    else if (this.state === 'closing') this.discard(bytes)
     else if (this.state !== 'busy' && !this.handOverKeyed(bytes)) this.feed(bytes)
     else if (this.state === 'busy' && !this.held.add(bytes)) this.tls.terminate()
   }
@@ -142,17 +157,20 @@ export class SiteVisitor implements TlsOwner {
   onSocketDrain(): void {
     this.site.touch(this)
     const isSent = this.writer.flush()
-    if (this.state === 'busy') this.awaitProgress()
+    if (this.state === 'carried' && isSent) this.exchange?.drain()
+    else if (this.state === 'busy') this.awaitProgress()
     else if (this.state === 'closing' && isSent) this.tls.shutdown()
   }
 
   onSocketEnd(): void {
     // A client may half-close after its request, not within it.
     this.hasEnded = true
-    if (this.state !== 'busy') this.tls.end()
+    if (this.state === 'carried') this.tls.terminate()
+    else if (this.state !== 'busy') this.tls.end()
   }
 
   onSocketClose(): void {
+    this.exchange?.lose()
     this.leave()
     this.writer.close()
     this.aborter?.abort()
@@ -220,6 +238,7 @@ export class SiteVisitor implements TlsOwner {
       this.refuse(draft)
       return bytes.length
     }
+    if (this.takeCarried(draft, bytes, next)) return bytes.length
     this.draft = draft
     const { framing } = draft
     this.left = framing.kind === 'length' ? framing.bytes : 0
@@ -232,6 +251,55 @@ export class SiteVisitor implements TlsOwner {
       if (draft.wantsContinue) this.writer.push(toLatin1('HTTP/1.1 100 Continue\r\n\r\n'))
     }
     return this.isClosing() ? bytes.length : next
+  }
+
+  /** Gives a request of a device's stream to its session. False if it is another. */
+  private takeCarried(draft: Draft, bytes: Uint8Array, next: number): boolean {
+    const { tls, site, writer } = this
+    const { path, rest } = splitPath(draft.path)
+    const device = draft.version === '1.1' && !this.hasEnded ? site.findPath(path) : undefined
+    if (device === undefined) return false
+    const { fields } = this.head
+    const read = (name: string) => valuesOf(fields, name)
+    const upgrade = rest.length === 0 ? readUpgrade(draft.method, read, sha1) : undefined
+    if (upgrade) {
+      this.leave()
+      const carrier = new WebSocketCarrier(tls, writer, device, { ...site.carried, sockets: site.deps.sockets })
+      carrier.start(toHead(101, upgrade.fields, true), upgrade.early, new Uint8Array(bytes.subarray(next)))
+      return true
+    }
+    const request = readXhttpRequest(draft.method, draft.path, draft.fields)
+    if (!request) return false
+    this.deadline.clear()
+    this.state = 'carried'
+    site.forget(this)
+    const exchange = new Http1Exchange(draft.framing, {
+      tls,
+      writer,
+      sockets: site.deps.sockets,
+      toHead: (status, answer, isChunked) => {
+        const framed: Field[] = isChunked ? [...answer, ['transfer-encoding', 'chunked']] : [...answer]
+        return toHead(status, [...framed, ['date', new Date().toUTCString()]], draft.keepAlive && !site.isDraining)
+      },
+      onDone: (left) => this.comeBack(draft.keepAlive, left),
+      onCutShort: () => this.closeInOrder(),
+    })
+    this.exchange = exchange
+    if (bytes.length > next) exchange.receive(bytes.subarray(next))
+    site.xhttp.take(device, request, exchange)
+    return true
+  }
+
+  /** The exchange of a device's stream has ended. */
+  private comeBack(keeps: boolean, rest: Uint8Array): void {
+    this.exchange = undefined
+    if (this.isClosed) return
+    this.site.readmit(this)
+    this.state = 'busy'
+    if (rest.length > 0 && !this.held.add(rest)) return this.tls.terminate()
+    const written = this.finish(keeps && !this.site.isDraining)
+    if (written instanceof Promise) void written.catch(() => this.tls.terminate())
+    else if (this.isResting) this.deadline.set(carriedIdleMs, () => this.closeInOrder())
   }
 
   private readBody(bytes: Uint8Array, from: number): number {

@@ -4,14 +4,19 @@ import type { Snapshot } from '../../agent/snapshot.ts'
 import { Seats } from '../../tls/seats.ts'
 import type { TlsSocket } from '../../tls/tls-socket.ts'
 import { createCustomerCheck } from '../access/customer-check.ts'
-import { createKeyCheck } from '../access/key-check.ts'
+import { createKeyCheck, type KeyCheck } from '../access/key-check.ts'
 import type { Sockets } from '../sides/sockets.ts'
+import type { StreamPlace } from '../sides/stream-delivery.ts'
 import type { TlsClient } from '../sides/tls-client.ts'
 import type { Field } from '../ways-in/http2/hpack.ts'
 import type { Http2Stream } from '../ways-in/http2/stream.ts'
-import { type KeyedWayIn, KeyReader } from '../ways-in/key-reader.ts'
+import { KeyReader } from '../ways-in/key-reader.ts'
 import type { ClientParser } from '../ways-in/request.ts'
+import { readXhttpRequest, splitPath } from '../ways-in/xhttp/request.ts'
 import { maxBodyBytes } from './answer.ts'
+import type { CarriedDeps } from './carried/client.ts'
+import { Http2Exchange } from './carried/exchange.ts'
+import { XhttpSessions } from './carried/xhttp.ts'
 import {
   plainAnswer,
   type SiteAnswer,
@@ -46,8 +51,8 @@ export type SiteServerDeps = {
   readonly content: SiteContent
   /** Whether the values of Proxy-Authorization are those of a customer or of another gateway. Does not wait. */
   readonly isCustomer: (authorization: readonly string[]) => boolean
-  /** The protocol of the key of a VPN device that these bytes begin with. Does not wait. */
-  readonly findKeyed?: ((first: Uint8Array) => KeyedWayIn | undefined) | undefined
+  /** Finds VPN devices by keys and paths. Does not wait. */
+  readonly keys?: KeyCheck | undefined
   /** The server name of clients that are not shown the site. */
   readonly challengeHost: string | undefined
   /** Serves a customer's connection. The bytes that were read come first. */
@@ -65,6 +70,8 @@ export type SiteTerms = {
   readonly challengeHost: string | undefined
   /** Of the MACs in passwords, newest first. */
   readonly passwordKeys: readonly Uint8Array[]
+  /** The gateway serves VPN devices. */
+  readonly hasDevices?: boolean
 }
 
 /** Opens the site on this thread. */
@@ -89,7 +96,7 @@ export function openSite(
     handOver: deps.take,
     content: deps.content ?? toContent(terms.source),
     isCustomer,
-    findKeyed: createKeyCheck(deps.snapshot, (text) => Bun.SHA256.hash(text) as Uint8Array),
+    keys: createKeyCheck(deps.snapshot, (text) => Bun.SHA256.hash(text) as Uint8Array),
     challengeHost: terms.challengeHost,
   })
   return {
@@ -114,7 +121,13 @@ export class SiteServer implements VisitedSite {
   /** Requests since the start. */
   requests = 0
 
+  readonly carried: CarriedDeps
+  readonly xhttp: XhttpSessions
+
   constructor(readonly deps: SiteServerDeps) {
+    const { handOver, after, keys } = deps
+    this.carried = { handOver, after, findKeyed: (first) => keys?.findKeyed(first) }
+    this.xhttp = new XhttpSessions({ ...this.carried, random: Math.random })
     const limits = heldLimitsOf(deps.threads ?? 1)
     this.bodies = new FairBudget(limits.bodies)
     this.answers = new FairBudget(limits.answers)
@@ -134,11 +147,15 @@ export class SiteServer implements VisitedSite {
   }
 
   /** Serves a request of an HTTP/2 connection. False if it is a customer's. */
-  takeStream(stream: Http2Stream, fields: readonly Field[], source: string): boolean {
+  takeStream(stream: Http2Stream, fields: readonly Field[], source: string, place: StreamPlace): boolean {
     const read = (name: string) => fields.flatMap(([each, value]) => (each === name ? value : []))
     if (this.isCustomer(read, read(':path')[0] ?? '')) return false
     const request = readStreamRequest(fields)
-    if (request) stream.owner = new StreamVisitor(stream, request, source, this)
+    const device = request && this.findPath(splitPath(request.path).path)
+    const asked =
+      device === undefined || !request ? undefined : readXhttpRequest(request.method, request.path, request.fields)
+    if (device !== undefined && asked) this.xhttp.take(device, asked, new Http2Exchange(stream, place, source))
+    else if (request) stream.owner = new StreamVisitor(stream, request, source, this)
     else stream.reset('protocol')
     return true
   }
@@ -156,8 +173,17 @@ export class SiteServer implements VisitedSite {
   }
 
   findKeyed(first: Uint8Array, source: string): ClientParser | undefined {
-    const protocol = this.deps.findKeyed?.(first)
-    return protocol && new KeyReader({ source, ownPort: undefined }, protocol)
+    const found = this.deps.keys?.findKeyed(first)
+    return found && new KeyReader({ source, ownPort: undefined }, found.protocol)
+  }
+
+  findPath(path: string): string | undefined {
+    return this.deps.keys?.findPath(path)
+  }
+
+  readmit(visitor: ConnectedVisitor): void {
+    this.visitors.add(visitor)
+    this.seats.add(visitor.seat)
   }
 
   /** Closes the least recently used HTTP/1 connection of the largest network. False if there is none. */

@@ -5,6 +5,8 @@ import type { Sockets } from '../sides/sockets.ts'
 import type { TlsClient } from '../sides/tls-client.ts'
 import type { Field } from '../ways-in/http2/hpack.ts'
 import type { ClientParser } from '../ways-in/request.ts'
+import type { CarriedDeps } from './carried/client.ts'
+import type { XhttpSessions } from './carried/xhttp.ts'
 import type { SiteAnswer, SiteRequest } from './content.ts'
 import type { FairBudget } from './fair-budget.ts'
 
@@ -26,6 +28,12 @@ export type VisitedSite = {
   isCustomer(read: (name: string) => readonly string[], target: string): boolean
   /** Reports that an answer failed, unless its visitor has left. */
   noteFault(fault: unknown, signal: AbortSignal): void
+  /** The device whose WebSocket and XHTTP requests have this path. */
+  findPath(path: string): string | undefined
+  readonly carried: CarriedDeps
+  readonly xhttp: XhttpSessions
+  /** The visitor's requests are no customer's any more. */
+  readmit(visitor: ConnectedVisitor): void
   /** The parser of a connection whose first bytes have the key of a VPN device. */
   findKeyed(first: Uint8Array, source: string): ClientParser | undefined
   answer(request: SiteRequest, signal: AbortSignal): MaybePromise<SiteAnswer>

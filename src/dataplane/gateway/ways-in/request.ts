@@ -76,6 +76,8 @@ export type ProxyRequest = Asker &
     | { readonly asks: 'datagrams'; readonly codec: DatagramCodec }
     /** Tunnels and associations in the client's connection (`vless/mux.ts`). */
     | { readonly asks: 'streams' }
+    /** Whether the claim is right. */
+    | { readonly asks: 'check' }
     | ({ readonly asks: 'forward' } & Forwarded)
   )
 

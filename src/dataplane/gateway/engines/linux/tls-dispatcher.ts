@@ -18,6 +18,11 @@ const busyAt = 128
 /** Beyond so many, only addresses of known customers. */
 const lateAt = 512
 
+/** Addresses whose last reactor is remembered. */
+const maxRemembered = 10_000
+/** A reactor is not much busier than another while it has at most so many times its connections, and some more. */
+const unevenness = { times: 1.5, more: 32 }
+
 type OnAccepted = (descriptor: number, source: string) => void
 
 export type TlsDispatcherDeps = {
@@ -33,6 +38,7 @@ export type TlsDispatcherDeps = {
 export class TlsDispatcher implements TlsReactors {
   private readonly reactors: readonly ReactorTls[]
   private lastId = 0
+  private readonly lastOf = new Map<string, ReactorTls>()
   private terms: ReactorTlsTerms
 
   constructor(private readonly deps: TlsDispatcherDeps) {
@@ -85,7 +91,7 @@ export class TlsDispatcher implements TlsReactors {
   begin(descriptor: number, source: string, certificate: Certificate, watcher: ConnectionWatcher) {
     this.lastId += 1
     const id = this.lastId
-    const reactor = this.choose()
+    const reactor = this.chooseFor(source)
     if (reactor) reactor.begin(id, descriptor, source, certificate, watcher)
     else {
       this.refuse(descriptor)
@@ -133,6 +139,23 @@ export class TlsDispatcher implements TlsReactors {
 
   private postAll(message: ToTlsClients): void {
     for (const reactor of this.reactors) reactor.post(message)
+  }
+
+  /**
+   * With VPN devices, the reactor of the address's last connection while it is not much busier than another: requests
+   * of a session of XHTTP meet in one reactor.
+   */
+  private chooseFor(source: string): ReactorTls | undefined {
+    const drawn = this.choose()
+    if (!drawn || !this.terms.site?.hasDevices || this.reactors.length === 1) return drawn
+    const last = this.lastOf.get(source)
+    const isFit = last?.isRunning && last.isServing && last.load <= drawn.load * unevenness.times + unevenness.more
+    const chosen = isFit ? last : drawn
+    this.lastOf.delete(source)
+    this.lastOf.set(source, chosen)
+    const [oldest] = this.lastOf.keys()
+    if (this.lastOf.size > maxRemembered && oldest !== undefined) this.lastOf.delete(oldest)
+    return chosen
   }
 
   /** The less loaded of two reactors drawn at random, as for plain connections. Undefined if none runs. */

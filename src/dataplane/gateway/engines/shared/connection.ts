@@ -37,6 +37,7 @@ type Opened = { drop(): void }
 
 const maxRefusals = 20
 const nothing = new Uint8Array(0)
+const nothingOpened: Opened = { drop() {} }
 
 /**
  * A client until it becomes a tunnel: passes bytes to the parser of its protocol, judges its requests, and writes the
@@ -203,6 +204,7 @@ export class Connection implements SideOwner, WaitingClient {
       return this.pass(this.admit(request), open, (tunnel) => this.relay(tunnel))
     }
     const isGone = () => this.isGone()
+    if (request.asks === 'check') return this.check(request)
     if (request.asks === 'datagrams')
       this.pass(
         this.admit(request),
@@ -235,6 +237,14 @@ export class Connection implements SideOwner, WaitingClient {
           if (this.hasEnded) client.onEnd()
         },
       )
+  }
+
+  private check(request: ProxyRequest): void {
+    const close = (): void => {
+      this.answer({ isAdmitted: true })
+      this.close()
+    }
+    this.pass(this.admit(request), () => nothingOpened, close)
   }
 
   private relay(tunnel: ProxyTunnel): void {

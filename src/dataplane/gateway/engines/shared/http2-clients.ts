@@ -2,10 +2,11 @@ import type { After, Clock } from '../../../../core/time.ts'
 import type { TlsOwner, TlsSocket } from '../../../tls/tls-socket.ts'
 import type { DeliveryWatch } from '../../metering/tunnel-meter.ts'
 import type { Sockets } from '../../sides/sockets.ts'
-import { ConnectionDelivery, StreamDelivery } from '../../sides/stream-delivery.ts'
+import { ConnectionDelivery, StreamDelivery, type StreamPlace } from '../../sides/stream-delivery.ts'
 import { followTls, noteHandshake, type TlsClient } from '../../sides/tls-client.ts'
 import type { SiteServer } from '../../site/server.ts'
 import { joinBytes } from '../../ways-in/bytes.ts'
+import { PaddedWrites, PaddingReader } from '../../ways-in/http2/padding.ts'
 import { readStreamRequest, StreamParser, toRefusedAnswer } from '../../ways-in/http2/request.ts'
 import { Http2Session } from '../../ways-in/http2/session.ts'
 import type { Http2Stream } from '../../ways-in/http2/stream.ts'
@@ -16,6 +17,8 @@ import { extensions } from '../../ways-in/table.ts'
 const idleMs = 120_000
 /** A new connection is closed if no request with valid credentials has come within this time. */
 const firstAdmissionMs = 10_000
+/** Frames that a request of XHTTP and its answer cost beside its bytes. */
+const framesOfRequest = 8
 /** Refused requests in a row before the connection is closed. */
 const maxRefusals = 20
 
@@ -29,6 +32,10 @@ class StreamClient implements TlsClient, TlsOwner {
   private block: Uint8Array = nothing
   private hasBlock = false
   private delivery: StreamDelivery | undefined
+  /** Of a client of NaïveProxy. */
+  private readonly padding: { readonly reader: PaddingReader; readonly writes: PaddedWrites } | undefined
+  /** To do once a padded frame is sent. */
+  private afterFlush: 'nothing' | 'shutdown' | 'end' = 'nothing'
 
   constructor(
     private readonly tls: Pick<TlsSocket, 'source' | 'fd'>,
@@ -36,7 +43,9 @@ class StreamClient implements TlsClient, TlsOwner {
     private readonly stream: Http2Stream,
     private readonly session: Http2Session,
     private readonly connection: ConnectionDelivery,
+    isPadded: boolean,
   ) {
+    this.padding = isPadded ? this.openPadding() : undefined
     stream.owner = this
     stream.pause()
   }
@@ -62,11 +71,15 @@ class StreamClient implements TlsClient, TlsOwner {
   // --- from the stream ---
 
   onSocketData(bytes: Uint8Array): void {
-    this.owner?.onSocketData(bytes)
+    if (!this.padding) return this.owner?.onSocketData(bytes)
+    for (const part of this.padding.reader.feed(bytes)) this.owner?.onSocketData(part)
   }
 
   onSocketDrain(): void {
-    this.owner?.onSocketDrain()
+    if (this.padding && !this.padding.writes.flush()) return
+    if (this.afterFlush === 'shutdown') this.stream.shutdown()
+    else if (this.afterFlush === 'end') this.stream.end()
+    else this.owner?.onSocketDrain()
   }
 
   onSocketEnd(): void {
@@ -83,9 +96,22 @@ class StreamClient implements TlsClient, TlsOwner {
 
   write(bytes: Uint8Array): number {
     const rest = this.hasBlock ? bytes : this.takeBlock(bytes)
-    const taken = rest.length > 0 ? this.stream.write(rest) : 0
-    if (taken > 0) this.delivery?.note(this.session.queuedBytes, taken)
+    const taken = rest.length > 0 ? this.writeBody(rest) : 0
     return bytes.length - rest.length + taken
+  }
+
+  private writeBody(bytes: Uint8Array): number {
+    if (this.padding) return this.padding.writes.take(bytes)
+    const taken = this.stream.write(bytes)
+    if (taken > 0) this.noteTaken(taken)
+    return taken
+  }
+
+  private readonly noteTaken = (bytes: number): void => this.delivery?.note(this.session.queuedBytes, bytes)
+
+  private openPadding() {
+    const write = (bytes: Uint8Array): number => this.stream.write(bytes)
+    return { reader: new PaddingReader(), writes: new PaddedWrites(Math.random, write, this.noteTaken) }
   }
 
   /** Gathers the header block, which an allowance may have split. Returns what follows it. */
@@ -105,12 +131,14 @@ class StreamClient implements TlsClient, TlsOwner {
   }
 
   shutdown(): void {
-    if (this.hasBlock) this.stream.shutdown()
+    if (this.padding?.writes.isHolding) this.afterFlush = 'shutdown'
+    else if (this.hasBlock) this.stream.shutdown()
     else this.stream.reset('internal')
   }
 
   end(): void {
-    if (this.hasBlock) this.stream.end()
+    if (this.padding?.writes.isHolding) this.afterFlush = 'end'
+    else if (this.hasBlock) this.stream.end()
     else this.stream.reset('internal')
   }
 
@@ -190,13 +218,22 @@ export class Http2Clients {
       if (isAdmitted) stopTimer()
       else if (refusals >= maxRefusals) session.drain()
     }
+    const place: StreamPlace = {
+      fd: tls.fd,
+      delivery,
+      position: () => session.queuedBytes,
+      noteAdmitted: () => {
+        session.credit(framesOfRequest)
+        noteVerdict({ isAdmitted: true })
+      },
+    }
     const session: Http2Session = new Http2Session({
       wire: tls,
       role: 'server',
       clock,
       onRequest: (stream, fields, isEnd) => {
         if (site) stopTimer()
-        if (site?.takeStream(stream, fields, source)) return
+        if (site?.takeStream(stream, fields, source, place)) return
         this.requests += 1
         const read = readStreamRequest(fields, !isEnd, { source, ownPort: undefined }, extensions)
         if (read.type !== 'request') {
@@ -204,9 +241,9 @@ export class Http2Clients {
           else refuseStream(stream, read)
           return noteVerdict(notAdmitted)
         }
-        const { request, bodyBytes } = read
-        const parser = new StreamParser(request, bodyBytes, (verdict) => noteVerdict(verdict, request))
-        this.deps.take(new StreamClient(tls, parser, stream, session, delivery))
+        const { request, bodyBytes, padding } = read
+        const parser = new StreamParser(request, bodyBytes, (verdict) => noteVerdict(verdict, request), padding)
+        this.deps.take(new StreamClient(tls, parser, stream, session, delivery, padding !== undefined))
       },
       onIdle: () => {
         if (cancelTimer) return

@@ -56,6 +56,7 @@ class MuxSession implements SideOwner, OpenTunnel {
   private heldBytes = 0
   private isReadingPaused = false
   private isOver = false
+  private readonly isTracked: boolean
 
   constructor(
     readonly access: Access,
@@ -65,6 +66,8 @@ class MuxSession implements SideOwner, OpenTunnel {
   ) {
     this.activeAt = deps.clock()
     this.delivery = new ConnectionDelivery(() => side.watch(deps.sockets))
+    // Some carriers track only what is written from here on, and the answer comes before the first sub-stream.
+    this.isTracked = this.delivery.share() !== undefined
   }
 
   /** `early`: frames that came before the answer. */
@@ -254,6 +257,7 @@ class MuxSession implements SideOwner, OpenTunnel {
     open.remove(this)
     for (const stream of this.streams.values()) stream.lose()
     this.delivery.close()
+    if (this.isTracked) this.delivery.release()
     limits.leave(this.access.owner, this.access.key)
   }
 }

@@ -25,7 +25,9 @@ import type {
   ProxyRequest,
   Verdict,
 } from '../request.ts'
+import { TrustTunnelDatagrams } from '../trusttunnel/udp.ts'
 import { encodeFields, type Field } from './hpack.ts'
+import { readPadding } from './padding.ts'
 
 /** The gateway's answer to a request that is none; a refusal without a code has no body. */
 type RefusedFields = {
@@ -37,7 +39,13 @@ type RefusedFields = {
 
 export type StreamRequest =
   /** `bodyBytes` follow. */
-  | { readonly type: 'request'; readonly request: ProxyRequest; readonly bodyBytes: number }
+  | {
+      readonly type: 'request'
+      readonly request: ProxyRequest
+      readonly bodyBytes: number
+      /** Fields of the answer to a client that asks for padding (`padding.ts`). */
+      readonly padding?: readonly Field[] | undefined
+    }
   | RefusedFields
   /** RFC 9113, 8.1.1: reset the stream. */
   | { readonly type: 'malformed' }
@@ -101,16 +109,29 @@ const toAsker = (client: ClientAddress, authorization: Authorization, isTunnel: 
   claim: toClaim(authorization, client, isTunnel),
 })
 
-const asked = (request: ProxyRequest, bodyBytes = 0): StreamRequest => ({ type: 'request', request, bodyBytes })
+const asked = (request: ProxyRequest, bodyBytes = 0) => ({ type: 'request', request, bodyBytes }) as const
 
 function readConnect({ pseudo, fields }: Parts, client: ClientAddress): StreamRequest {
   const authority = pseudo.get(':authority') ?? ''
   if (!isPrintable(authority) || pseudo.has(':scheme') || pseudo.has(':path')) return malformedStream
+  const [, special] = /^_(check|udp2|icmp)(?::\d{1,5})?$/.exec(authority) ?? []
+  if (special !== undefined) return readTrustTunnel(special, fields, client)
   const target = readAuthority(authority)
   if (!target) return malformed('CONNECT needs host:port')
   const authorization = readAuthorization(valuesOf(fields, 'proxy-authorization'))
   if ('type' in authorization) return authorization
-  return asked({ ...toAsker(client, authorization, true), asks: 'tunnel', target })
+  const padding = readPadding((name) => valuesOf(fields, name), Math.random)
+  return { ...asked({ ...toAsker(client, authorization, true), asks: 'tunnel', target }), padding }
+}
+
+/** TrustTunnel's authorities that are no destinations: whether the client may connect, datagrams, and ping. */
+function readTrustTunnel(authority: string, fields: readonly Field[], client: ClientAddress): StreamRequest {
+  const authorization = readAuthorization(valuesOf(fields, 'proxy-authorization'))
+  if ('type' in authorization) return authorization
+  const asker = toAsker(client, authorization, true)
+  if (authority === 'check') return asked({ ...asker, asks: 'check' })
+  if (authority === 'icmp') return { type: 'refuse', status: 501 }
+  return asked({ ...asker, asks: 'capsules', target: undefined, codec: new TrustTunnelDatagrams() })
 }
 
 /** RFC 8441, 4. */
@@ -201,6 +222,8 @@ export class StreamParser implements ClientParser {
     readonly request: ProxyRequest,
     private bodyLeft: number,
     private readonly noteVerdict: (verdict: Verdict) => void,
+    /** Fields of the answer to a client that asks for padding. */
+    private readonly padding?: readonly Field[] | undefined,
   ) {}
 
   feed(bytes: Uint8Array): ClientEvent[] {
@@ -242,7 +265,8 @@ export class StreamParser implements ClientParser {
     }
     const answer = toHttpAnswer(verdict)
     const added = !isLast && request.asks === 'capsules' ? (request.extension?.fields ?? []) : []
-    const { block, body } = toBlockAnswer({ ...answer, fields: [...answer.fields, ...added] })
+    const padding = isLast ? [] : (this.padding ?? [])
+    const { block, body } = toBlockAnswer({ ...answer, fields: [...answer.fields, ...added, ...padding] })
     this.blockBytes = block.length
     const isHead = request.asks === 'forward' && request.method === 'HEAD'
     return { bytes: isHead ? block : joinBytes([block, body]), isLast }

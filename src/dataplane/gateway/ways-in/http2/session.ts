@@ -192,6 +192,11 @@ export class Http2Session implements StreamSession {
     if (this.deps.role === 'server') this.send(toSettings({ maxConcurrentStreams: trustedStreams }))
   }
 
+  /** An admitted client's request pays for its frames, which may carry few bytes. */
+  credit(frames: number): void {
+    this.budgetLeft = Math.min(budget.max, this.budgetLeft + frames)
+  }
+
   /** Makes a live peer send something. */
   ping(): void {
     this.send(makeFrame(frameTypes.ping, 0, 0, 8))

@@ -1,0 +1,131 @@
+import type { TlsOwner, TlsSocket } from '../../../tls/tls-socket.ts'
+import type { DeliveryWatch } from '../../metering/tunnel-meter.ts'
+import type { Sockets } from '../../sides/sockets.ts'
+import { ConnectionDelivery, StreamDelivery } from '../../sides/stream-delivery.ts'
+import { followTls } from '../../sides/tls-client.ts'
+import {
+  toBinaryFrame,
+  toCloseFrame,
+  toPongFrame,
+  type WebSocketEvent,
+  WebSocketReader,
+} from '../../ways-in/websocket/frames.ts'
+import { type AnswerWriter, stallMs } from '../answer.ts'
+import { CarriedClient, type CarriedDeps, type Carrier } from './client.ts'
+
+/** Payload of a frame: a frame that the socket takes in part is held. */
+const frameBytes = 16 * 1024
+
+/** A WebSocket of a device: the rest of an HTTP/1 connection. */
+export class WebSocketCarrier implements TlsOwner, Carrier {
+  readonly isShared = false
+  private readonly reader = new WebSocketReader()
+  private readonly connection: ConnectionDelivery
+  private delivery: StreamDelivery | undefined
+  private readonly client: CarriedClient
+  private hasShutDown = false
+  private isEnding = false
+
+  constructor(
+    private readonly tls: TlsSocket,
+    /** Of the connection; everything before has been written. */
+    private readonly writer: AnswerWriter,
+    device: string,
+    private readonly deps: CarriedDeps & { readonly sockets: Sockets },
+  ) {
+    this.connection = new ConnectionDelivery(() => followTls(tls, deps.sockets))
+    this.client = new CarriedClient(this, device, deps)
+    tls.owner = this
+  }
+
+  /** `early` came in the request, `rest` behind it. */
+  start(head: Uint8Array, early: Uint8Array, rest: Uint8Array): void {
+    this.writer.push(head)
+    this.client.receive(early)
+    if (rest.length > 0) this.onSocketData(rest)
+  }
+
+  get source(): string {
+    return this.tls.source
+  }
+
+  get fd(): number {
+    return this.tls.fd
+  }
+
+  follow(): DeliveryWatch | undefined {
+    if (this.delivery) return this.delivery
+    const watch = this.connection.share()
+    this.delivery = watch && new StreamDelivery(watch, () => this.connection.release())
+    return this.delivery
+  }
+
+  // --- from the connection ---
+
+  onSocketData(bytes: Uint8Array): void {
+    if (!this.reader.feed(bytes, this.take) && !this.client.isClosed) this.tls.terminate()
+  }
+
+  onSocketDrain(): void {
+    if (!this.writer.flush()) return
+    if (this.isEnding) this.tls.end()
+    else this.client.drained()
+  }
+
+  onSocketEnd(): void {
+    this.client.receiveEnd()
+  }
+
+  onSocketClose(): void {
+    this.writer.close()
+    this.client.lose()
+    this.connection.close()
+  }
+
+  private readonly take = (event: WebSocketEvent): void => {
+    if (event.type === 'bytes') this.client.receive(event.bytes)
+    // A client that does not read gets no more pongs.
+    else if (event.type === 'ping' && this.writer.isSent) this.writer.push(toPongFrame(event.bytes))
+    else if (event.type === 'close') this.client.receiveEnd()
+  }
+
+  // --- from the engine ---
+
+  write(bytes: Uint8Array): number {
+    let at = 0
+    while (at < bytes.length && this.writer.isSent && !this.tls.isClosed && !this.hasShutDown) {
+      const part = bytes.subarray(at, at + frameBytes)
+      this.writer.push(toBinaryFrame(part))
+      this.delivery?.note(this.writer.position, part.length)
+      at += part.length
+    }
+    return at
+  }
+
+  shutdown(): void {
+    if (this.hasShutDown) return
+    this.hasShutDown = true
+    this.writer.push(toCloseFrame())
+  }
+
+  end(): void {
+    this.shutdown()
+    if (this.writer.isSent) this.tls.end()
+    else if (!this.isEnding) {
+      this.isEnding = true
+      this.deps.after(stallMs, () => this.tls.terminate())
+    }
+  }
+
+  terminate(): void {
+    this.tls.terminate()
+  }
+
+  pause(): void {
+    this.tls.pause()
+  }
+
+  resume(): void {
+    this.tls.resume()
+  }
+}

@@ -1,0 +1,228 @@
+import type { After } from '../../../../core/time.ts'
+import type { DeliveryWatch } from '../../metering/tunnel-meter.ts'
+import { maxPacketBytes, maxPacketsAhead, toXhttpFields, type XhttpRequest } from '../../ways-in/xhttp/request.ts'
+import { CarriedClient, type CarriedDeps, type Carrier } from './client.ts'
+import type { Exchange, ExchangeOwner } from './exchange.ts'
+
+/** Requests of a session that its download, which opens it, may follow within this time. */
+const waitMs = 30_000
+const nothingToDo = (): void => {}
+
+type Upload = { readonly exchange: Exchange; readonly seq: number | undefined; bytes: number }
+
+/** What a device sends and receives in requests of its own. It ends with the request of the download. */
+class XhttpSession implements Carrier {
+  private readonly client: CarriedClient
+  private readonly packets = new Map<number, Upload>()
+  private nextSeq = 0
+  private current: Upload | undefined
+  private isPaused = false
+  private isOver = false
+
+  constructor(
+    private readonly download: Exchange,
+    device: string,
+    private readonly deps: CarriedDeps & { readonly random: () => number },
+    private readonly onOver: () => void,
+  ) {
+    this.client = new CarriedClient(this, device, deps)
+    // What is written before is not tracked.
+    download.follow()
+    download.respond(200, toXhttpFields(deps.random, true), false)
+  }
+
+  /** `isBoth`: the request of the download also uploads. */
+  start(isBoth: boolean): void {
+    const { download } = this
+    const upload = { exchange: download, seq: undefined, bytes: 0 }
+    download.owner = {
+      onBody: (bytes) => isBoth && this.receive(upload, bytes),
+      onBodyEnd: () => isBoth && this.client.receiveEnd(),
+      onDrain: () => this.client.drained(),
+      onClose: () => this.close(),
+    }
+    if (isBoth) this.current = upload
+    download.resume()
+  }
+
+  /** Takes an upload, in any order of its packets. */
+  add(upload: Upload): void {
+    const { exchange, seq } = upload
+    exchange.owner = this.toOwner(upload)
+    if (seq === undefined) {
+      if (this.current || this.packets.size > 0 || this.nextSeq > 0) return exchange.terminate()
+      exchange.respond(200, toXhttpFields(this.deps.random, true), false)
+      this.current = upload
+      if (!this.isPaused) exchange.resume()
+      return
+    }
+    const isKnown = seq < this.nextSeq || this.packets.has(seq) || this.current?.seq === seq
+    if (isKnown || seq > this.nextSeq + maxPacketsAhead) {
+      exchange.terminate()
+      return this.terminate()
+    }
+    this.packets.set(seq, upload)
+    this.takeNext()
+  }
+
+  private takeNext(): void {
+    if (this.current || this.isOver) return
+    const next = this.packets.get(this.nextSeq)
+    if (!next) return
+    this.packets.delete(this.nextSeq)
+    this.current = next
+    if (!this.isPaused) next.exchange.resume()
+  }
+
+  private toOwner(upload: Upload): ExchangeOwner {
+    return {
+      onBody: (bytes) => this.receive(upload, bytes),
+      onBodyEnd: () => this.finish(upload),
+      onDrain: nothingToDo,
+      onClose: () => this.loseUpload(upload),
+    }
+  }
+
+  private receive(upload: Upload, bytes: Uint8Array): void {
+    if (this.isOver) return
+    upload.bytes += bytes.length
+    if (upload.seq !== undefined && upload.bytes > maxPacketBytes) return this.terminate()
+    this.client.receive(bytes)
+  }
+
+  private finish(upload: Upload): void {
+    if (this.isOver) return
+    this.current = undefined
+    if (upload.seq === undefined) {
+      upload.exchange.end()
+      this.client.receiveEnd()
+      return
+    }
+    this.nextSeq += 1
+    upload.exchange.respond(200, toXhttpFields(this.deps.random, false), true)
+    this.takeNext()
+  }
+
+  /** A part of what the client sends would be missing. */
+  private loseUpload(upload: Upload): void {
+    if (this.isOver || (upload !== this.current && !this.packets.has(upload.seq ?? -1))) return
+    this.terminate()
+  }
+
+  // --- for the engine ---
+
+  get source(): string {
+    return this.download.source
+  }
+
+  get fd(): number {
+    return this.download.fd
+  }
+
+  get isShared(): boolean {
+    return this.download.isShared
+  }
+
+  write(bytes: Uint8Array): number {
+    return this.download.write(bytes)
+  }
+
+  shutdown(): void {
+    this.download.end()
+  }
+
+  end(): void {
+    this.download.end()
+    this.close()
+  }
+
+  terminate(): void {
+    this.download.terminate()
+    this.close()
+  }
+
+  pause(): void {
+    this.isPaused = true
+    this.current?.exchange.pause()
+  }
+
+  resume(): void {
+    this.isPaused = false
+    this.current?.exchange.resume()
+  }
+
+  follow(): DeliveryWatch | undefined {
+    return this.download.follow()
+  }
+
+  untrack(): void {
+    this.download.follow()?.close(false)
+  }
+
+  private close(): void {
+    if (this.isOver) return
+    this.isOver = true
+    this.onOver()
+    const uploads = [...this.packets.values(), ...(this.current ? [this.current] : [])]
+    this.packets.clear()
+    this.current = undefined
+    for (const { exchange } of uploads) if (exchange !== this.download) exchange.terminate()
+    this.client.lose()
+  }
+}
+
+type Waiting = { readonly uploads: Upload[]; readonly cancel: () => void }
+
+/** Sessions of XHTTP by the device and the id that its client chose. */
+export class XhttpSessions {
+  private readonly open = new Map<string, XhttpSession>()
+  /** Uploads whose session's download has not come yet. They are not read. */
+  private readonly waiting = new Map<string, Waiting>()
+
+  constructor(private readonly deps: CarriedDeps & { readonly random: () => number; readonly after: After }) {}
+
+  take(device: string, request: XhttpRequest, exchange: Exchange): void {
+    if (request.kind === 'both') return this.begin(device, exchange, nothingToDo).start(true)
+    const name = `${device} ${request.session}`
+    if (request.kind === 'download') return this.beginNamed(device, name, exchange)
+    const upload = { exchange, seq: request.kind === 'packet' ? request.seq : undefined, bytes: 0 }
+    const session = this.open.get(name)
+    if (session) session.add(upload)
+    else this.wait(name, upload)
+  }
+
+  private begin(device: string, exchange: Exchange, onOver: () => void): XhttpSession {
+    return new XhttpSession(exchange, device, this.deps, onOver)
+  }
+
+  private beginNamed(device: string, name: string, exchange: Exchange): void {
+    if (this.open.has(name)) return exchange.terminate()
+    const session = this.begin(device, exchange, () => this.open.delete(name))
+    this.open.set(name, session)
+    session.start(false)
+    const waiting = this.waiting.get(name)
+    this.waiting.delete(name)
+    waiting?.cancel()
+    for (const upload of waiting?.uploads ?? []) session.add(upload)
+  }
+
+  private wait(name: string, upload: Upload): void {
+    const waiting: Waiting = this.waiting.get(name) ?? {
+      uploads: [],
+      cancel: this.deps.after(waitMs, () => this.giveUp(name)),
+    }
+    this.waiting.set(name, waiting)
+    waiting.uploads.push(upload)
+    const onClose = (): void => this.giveUp(name)
+    upload.exchange.owner = { onBody: nothingToDo, onBodyEnd: nothingToDo, onDrain: nothingToDo, onClose }
+    if (waiting.uploads.length > maxPacketsAhead) this.giveUp(name)
+  }
+
+  private giveUp(name: string): void {
+    const waiting = this.waiting.get(name)
+    if (!waiting) return
+    this.waiting.delete(name)
+    waiting.cancel()
+    for (const { exchange } of waiting.uploads) exchange.terminate()
+  }
+}
