@@ -10,7 +10,7 @@ export function banner(
     readonly isAwaited?: boolean
     /** Whether this is a sandbox whose token was shown at an earlier start. */
     readonly hasEarlierToken?: boolean
-    /** Whether a VPN node of this machine is expected. */
+    /** Whether a VPN node of this machine is expected, or a gateway that serves VPN devices. */
     readonly hasVpnNode?: boolean
     /** Whether the console's files are there. */
     readonly isConsoleBuilt?: boolean

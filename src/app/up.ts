@@ -3,6 +3,7 @@ import type { Log } from '../core/log.ts'
 import { realTiming, type Timing } from '../dataplane/agent/runtime.ts'
 import { configOf, logOf, readOpened, tellSystemd, untilStopped } from './process.ts'
 import { toProcess } from './program.ts'
+import { makeSandboxCertificate, planSandboxTls, type SandboxTls } from './sandbox-tls.ts'
 import type { SandboxVpn } from './sandbox-vpn.ts'
 import { type Config, localShopUrl, settings } from './settings/config.ts'
 import { assertGatewayTls, isTls } from './settings/tls.ts'
@@ -70,18 +71,63 @@ function createTerminal() {
   }
 }
 
-const withoutVpn = (problem: string): string =>
-  `No VPN node runs here: ${problem} A VPN that is bought meanwhile does not connect, and says so in "warnings".`
+/**
+ * How long a gateway waits to learn whether the shop is a sandbox. One that has joined serves without its shop, so it
+ * waits less.
+ */
+const modeWithinMs = { joined: 5000, fresh: 20_000 }
+
+const withoutVpn = (problem: string, tls: SandboxTls | undefined): string =>
+  `No WireGuard node runs here: ${problem} ` +
+  (tls?.gateway
+    ? `VPN works over TLS, on port ${tls.port} of this machine.`
+    : 'A VPN that is bought meanwhile does not connect, and says so in "warnings".')
+
+/** A gateway that serves VPN devices over TLS if the shop is a sandbox: `mode` resolves when the shop has opened. */
+function gatewayPartOf(
+  toGateway: (flags: readonly string[]) => Part,
+  flags: readonly string[],
+  tls: SandboxTls | undefined,
+  mode: Promise<boolean>,
+  { config, timing }: { readonly config: Config; readonly timing: Timing },
+): Part {
+  const usual = toGateway(flags)
+  if (!tls?.gateway) return usual
+  const port = `--${settings.gatewayTlsPort.flag}=`
+  const others = flags.filter((flag) => !flag.startsWith(port))
+  const overTls = toGateway([...others, ...tls.gateway])
+  // A port without a certificate would end `up`: the shop may still turn out to be a sandbox.
+  const withoutTls = toGateway([...others, `${port}0`])
+  return {
+    name: usual.name,
+    async run(onOpen, stop) {
+      const withinMs = modeWithinMs[tls.hasJoined ? 'joined' : 'fresh']
+      const unknown = timing.pause(withinMs, stop).then(() => undefined)
+      const isSandbox = tls.isKnown || (await Promise.race([mode, unknown]))
+      if (stop.aborted) return 0
+      if (!isSandbox) return (isSandbox === false ? usual : withoutTls).run(onOpen, stop)
+      makeSandboxCertificate(config)
+      return overTls.run(onOpen, stop)
+    },
+  }
+}
+
+/** The flags that every part gets. */
+const passedOn = (flags: Given['flags']): string[] =>
+  Object.entries(flags).flatMap(([flag, value]) =>
+    flag === 'json' || flag === 'local-nodes' ? [] : [`--${flag}=${value}`],
+  )
 
 /** An optional VPN node that starts when the shop has reported that it is a sandbox. */
 const sandboxPartOf = (
   node: Part,
   sandbox: Promise<void>,
   says: string,
+  tls: SandboxTls | undefined,
   terminal: ReturnType<typeof createTerminal>,
 ): Part => ({
   name: node.name,
-  onGivenUp: () => terminal.print(withoutVpn('it could not be started; the log says why.')),
+  onGivenUp: () => terminal.print(withoutVpn('it could not be started; the log says why.', tls)),
   async run(onOpen, stop) {
     const { promise: stopped, resolve } = Promise.withResolvers<void>()
     stop.addEventListener('abort', () => resolve())
@@ -108,45 +154,44 @@ export const createUpCommand = (timing: Timing, toCommand = toProcess): Command 
   options: [],
   async run(given) {
     const config = configOf(given)
-    assertGatewayTls(config)
+    const tls = planSandboxTls(config, given.flags)
+    if (!tls) assertGatewayTls(config)
     await assertNotTaken(config)
     const log = logOf(config, 'up')
     const stop = new AbortController()
     const hangUp = new EventTarget()
     const passOn = isTls(config) ? () => void hangUp.dispatchEvent(new Event('hangup')) : undefined
     void untilStopped(() => passOn).then(() => stop.abort())
-    const flags = Object.entries(given.flags).flatMap(([flag, value]) =>
-      flag === 'json' || flag === 'local-nodes' ? [] : [`--${flag}=${value}`],
-    )
+    const flags = passedOn(given.flags)
     const isVpn = config.localNodes.includes('vpn')
     const planned = isVpn ? undefined : await planVpn(config, given.flags)
     const vpn = planned?.flags ? planned : undefined
     const nodeFlags = config.shopUrl === undefined ? [...flags, `--shop-url=${localShopUrl(config)}`] : flags
     const local = ['gateway', ...(isVpn ? ['vpn'] : vpn ? ['sandbox-vpn'] : [])]
-    const shop = partOf(
-      'shop',
-      toCommand(['shop', ...flags, ...(vpn?.flags ?? []), `--local-nodes=${local.join(',')}`]),
-      log,
-      hangUp,
-      stopMs + config.drainSeconds * 1000,
-    )
+    const shopFlags = [...flags, ...(vpn?.flags ?? []), ...(tls?.shop ?? []), `--local-nodes=${local.join(',')}`]
+    const shop = partOf('shop', toCommand(['shop', ...shopFlags]), log, hangUp, stopMs + config.drainSeconds * 1000)
     const nodeOf = (own: readonly string[]): Part =>
       partOf('vpn-node', toCommand(['vpn-node', ...nodeFlags, ...own]), log)
     const terminal = createTerminal()
     const sandbox = Promise.withResolvers<void>()
+    const mode = Promise.withResolvers<boolean>()
+    const onTls = config.gatewayTlsPort > 0 || tls?.gateway ? hangUp : undefined
+    const toGateway = (own: readonly string[]): Part => partOf('gateway', toCommand(['gateway', ...own]), log, onTls)
     const parts: Part[] = [
       {
         name: shop.name,
         run: (onOpen, end) =>
           shop.run((opened) => {
+            mode.resolve(opened.isSandbox === true)
             if (opened.isSandbox) sandbox.resolve()
-            if (opened.isSandbox && planned && !planned.flags) terminal.print(withoutVpn(planned.problem))
+            if (opened.isSandbox && planned && !planned.flags) terminal.print(withoutVpn(planned.problem, tls))
+            if (opened.isSandbox && tls && !tls.gateway) terminal.print(`No VPN over TLS here: ${tls.problem}`)
             onOpen(opened)
           }, end),
       },
-      partOf('gateway', toCommand(['gateway', ...nodeFlags]), log, config.gatewayTlsPort > 0 ? hangUp : undefined),
+      gatewayPartOf(toGateway, nodeFlags, tls, mode.promise, { config, timing }),
       ...(isVpn ? [nodeOf([])] : []),
-      ...(vpn ? [sandboxPartOf(nodeOf(vpn.flags), sandbox.promise, vpn.says, terminal)] : []),
+      ...(vpn ? [sandboxPartOf(nodeOf(vpn.flags), sandbox.promise, vpn.says, tls, terminal)] : []),
     ]
     const onAllOpen = (opened: readonly Opened[]): void => {
       tellSystemd('READY=1')

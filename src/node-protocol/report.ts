@@ -110,7 +110,7 @@ export const reportBodySchema = z.object({
   max_ports: figure.optional(),
   /**
    * Where it accepts proxies over TLS: a name in its certificate, the port, and the name that gets a 407, if any.
-   * `vpn`: it serves VPN devices there.
+   * `vpn`: it serves VPN devices there. `pin`: SHA-256 of a certificate that no authority has signed, in hex.
    */
   tls: z
     .object({
@@ -118,6 +118,10 @@ export const reportBodySchema = z.object({
       port: z.int().min(1).max(65_535),
       browser_host: hostName.optional(),
       vpn: z.boolean().optional(),
+      pin: z
+        .string()
+        .regex(/^[0-9a-f]{64}$/)
+        .optional(),
     })
     .optional(),
   /** Exit states, repeated every 10 s. The shop drops states older than 30 s. */

@@ -56,7 +56,7 @@ export class KeyClient {
   }
 
   /** Sends the head in one TLS record. */
-  static async open(tlsPort: number, made: Made, head: Uint8Array): Promise<KeyClient> {
+  static async open(tlsPort: number, made: Pick<Made, 'cert'>, head: Uint8Array): Promise<KeyClient> {
     const line = connect({
       host: '127.0.0.1',
       port: tlsPort,

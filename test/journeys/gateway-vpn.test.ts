@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
 import { connect as connectHttp2 } from 'node:http2'
 import { connect as connectPlain } from 'node:net'
@@ -151,7 +152,9 @@ describe('a gateway that serves VPN devices', () => {
     const links = Buffer.from(await answer.text(), 'base64')
       .toString()
       .split('\n')
-    const query = `security=tls&type=tcp&sni=127.0.0.1&alpn=http%2F1.1&fp=firefox#test%20gateway-${shop.port}%20`
+    const pin = new X509Certificate(made.cert).fingerprint256.replaceAll(':', '').toLowerCase()
+    const tls = 'security=tls&type=tcp&sni=127.0.0.1&alpn=http%2F1.1&fp=firefox'
+    const query = `${tls}&pcs=${pin}#test%20gateway-${shop.port}%20`
     expect(links).toEqual([
       `vless://${device.uuid}@127.0.0.1:${tlsPort}?encryption=none&${query}VLESS`,
       `trojan://${device.password}@127.0.0.1:${tlsPort}?${query}Trojan`,

@@ -1,9 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { chmodSync, existsSync, readdirSync, statSync } from 'node:fs'
+import { X509Certificate } from 'node:crypto'
+import { chmodSync, existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { type Caller, createCaller } from '../harness/caller.ts'
 import { makePreparedTestDatabase, type TestDatabase } from '../harness/database.ts'
 import { freePort } from '../harness/gateway.ts'
+import { KeyClient, vlessHead } from '../harness/key-client.ts'
+import { startEcho } from '../harness/tunnel.ts'
 import {
   endStarted,
   isAlive,
@@ -78,14 +81,15 @@ const filesOf = ({ folder }: TestDatabase): string[] =>
 
 /** Settings of a shop with a gateway, on ports that are free now. */
 const settingsOf = (testDatabase: TestDatabase) => {
-  const [port, gatewayPort] = [freePort(), freePort()]
+  const [port, gatewayPort, tlsPort] = [freePort(), freePort(), freePort()]
   const env = {
     TURNPIKE_DATA: testDatabase.folder,
     TURNPIKE_PORT: String(port),
     TURNPIKE_GATEWAY_PORT: String(gatewayPort),
+    TURNPIKE_GATEWAY_TLS_PORT: String(tlsPort),
     TURNPIKE_LOG: 'debug',
   }
-  return { port, gatewayPort, env }
+  return { port, gatewayPort, tlsPort, env }
 }
 
 describe('one turnpike up whose ports other programs hold at first', () => {
@@ -144,6 +148,28 @@ describe('one turnpike up whose ports other programs hold at first', () => {
       proxy: `http://${proxy.username}:${proxy.password}@${proxy.ip}:${proxy.port}`,
     })
     expect(response.status).toBe(200)
+  })
+
+  test('a VPN that a sandbox sells connects over TLS at once, by the keys, port and pin of its link', async () => {
+    const { data, text: answered } = await caller.post('/vpn/buy', { period: 1 })
+    expect([data.node, answered.includes('"warnings"')]).toEqual(['online', false])
+    const text = await (await fetch(`${data.subscription_url}?format=base64`)).text()
+    const link = new URL(Buffer.from(text, 'base64').toString().split('\n')[0] ?? '')
+    const cert = readFileSync(join(testDatabase.folder, 'gateway', 'sandbox-tls', 'certificate.pem'), 'utf8')
+    const pin = new X509Certificate(cert).fingerprint256.replaceAll(':', '').toLowerCase()
+    expect([link.hostname, Number(link.port)]).toEqual(['localhost', settings.tlsPort])
+    expect([link.searchParams.get('pcs'), link.searchParams.get('sni')]).toEqual([pin, 'localhost'])
+    const echo = startEcho()
+    const device = { id: data.device, uuid: link.username, password: '' }
+    const carries = async (): Promise<boolean> => {
+      const client = await KeyClient.open(settings.tlsPort, { cert }, vlessHead(device, echo.spot, 'tcp'))
+      client.send('hello')
+      const read = await client.readText(5)
+      client.close()
+      return read === 'hello'
+    }
+    expect(await untilTrue(carries)).toBe(true)
+    echo.stop()
   })
 
   test('a second up on the same data folder exits 2, and the first keeps selling', async () => {

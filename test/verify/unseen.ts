@@ -83,7 +83,7 @@ export const unseen: readonly Unseen[] = [
     column,
     because: 'it decides only when the customer gets an event of traffic; the traffic itself is found',
   })),
-  ...['tls_host', 'tls_port', 'tls_browser_host', 'tls_vpn', 'hop_tls_name'].map((column) => ({
+  ...['tls_host', 'tls_port', 'tls_browser_host', 'tls_vpn', 'tls_pin', 'hop_tls_name'].map((column) => ({
     table: 'nodes',
     column,
     because: 'the next report of the gateway writes it again, within seconds',

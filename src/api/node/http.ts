@@ -289,18 +289,18 @@ async function acceptTls(deps: NodeServer, visit: Visit, node: Node, tls: Report
   const taken = await namesOfOthers(deps, node)
   const isFree = (host: string): boolean => shared.includes(host) || !taken.has(host)
   const isOurs = (host: string): boolean => visit.isLocal || (isAtOrBelow(host, hosts) && isFree(host))
-  const { host, port, browser_host: browserHost = null } = tls
+  const { host, port, browser_host: browserHost = null, pin = null } = tls
   if (!isOurs(host)) {
     const explanation = `If the host is right: "turnpike node endpoint ${node.name} --host HOST --port PORT" with it.`
     await warn(deps, node.id, 'tls host refused', { node: node.name, host, explanation })
     return 'unchanged'
   }
-  if (browserHost === null || isOurs(browserHost)) return { host, port, browserHost }
+  if (browserHost === null || isOurs(browserHost)) return { host, port, browserHost, pin }
   const explanation =
     `Customers do not see the name. Choose a TURNPIKE_GATEWAY_CHALLENGE_HOST that ends with .${host}, or with the ` +
     'endpoint host of this gateway.'
   await warn(deps, node.id, 'browser host refused', { node: node.name, host: browserHost, explanation })
-  return { host, port, browserHost: null }
+  return { host, port, browserHost: null, pin }
 }
 
 async function tried(deps: NodeServer, visit: Visit): Promise<unknown> {

@@ -456,13 +456,15 @@ function tlsFieldsOf(config: Config, certificate: Certificate | undefined, port:
   const named = names.find((name) => name !== challengeHost) ?? names[0]
   const host = hostName.test(gatewayHost) && coversName(certificate, gatewayHost) ? gatewayHost : named
   const challenged = challengeHost !== undefined && coversName(certificate, challengeHost) ? challengeHost : undefined
+  const own = new X509Certificate(certificate.cert)
+  const pin = own.issuer === own.subject ? { pin: certificate.digest } : {}
   const browserHost = gatewaySite.kind === 'off' ? host : challenged
-  const hop = { port, name: host ?? null, key: pinOf(new X509Certificate(certificate.cert)) }
+  const hop = { port, name: host ?? null, key: pinOf(own) }
   return {
     tls:
       host === undefined
         ? undefined
-        : { host, port, browser_host: browserHost, ...(config.gatewayVpn && { vpn: true }) },
+        : { host, port, browser_host: browserHost, ...(config.gatewayVpn && { vpn: true }), ...pin },
     hop_tls: hop,
   }
 }

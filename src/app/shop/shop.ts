@@ -163,7 +163,7 @@ export async function openShop(config: Config, log: Log, given: Runtime = realRu
         isAwaited: tls !== undefined && tls.current() === undefined,
         isConsoleBuilt,
         needsOperator,
-        hasVpnNode: localKinds(config, isSandbox).includes('vpn'),
+        hasVpnNode: config.gatewayVpn || localKinds(config, isSandbox).includes('vpn'),
       }),
     /** Settles when the shop serves, or when its certificate is late. */
     settled: async () => tls?.settled(),

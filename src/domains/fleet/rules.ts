@@ -7,7 +7,11 @@ export type NodeKind = 'gateway' | 'vpn'
 
 export type Endpoint = { readonly host: string; readonly port: number }
 /** `browserHost` is the name under which the port asks for a login with 407; null if it never asks. */
-export type TlsEndpoint = Endpoint & { readonly browserHost: string | null }
+export type TlsEndpoint = Endpoint & {
+  readonly browserHost: string | null
+  /** SHA-256 of a certificate that no authority has signed, in hex. */
+  readonly pin?: string | null | undefined
+}
 
 /** A machine that relays traffic. Without an endpoint of its own it is reached where the operator's settings say. */
 export type Node = {

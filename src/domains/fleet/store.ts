@@ -75,10 +75,11 @@ const keyColumns = columnsOf<NonNullable<Node['key']>>({
   usedAt: orNull(int('key_used_at')),
 })
 
-const tlsColumns = columnsOf<TlsEndpoint>({
+const tlsColumns = columnsOf<TlsEndpoint & { readonly pin: string | null }>({
   host: textColumn('tls_host'),
   port: int('tls_port'),
   browserHost: orNull(textColumn('tls_browser_host')),
+  pin: orNull(textColumn('tls_pin')),
 })
 
 const hopTlsColumns = columnsOf<HopTls>({
@@ -301,7 +302,7 @@ export async function writeJoin(tx: Tx, node: NodeId, digest: Uint8Array, nowMs:
     `UPDATE nodes SET secret_digest = $2, joined_at = $3, key_used_at = $3, changed_at = $3,
        boot = NULL, stopping_boot = NULL, tunnels = NULL, lag_ms = NULL, total_bytes = NULL, hop_bytes = NULL,
        max_ports = NULL, interface_mbit = NULL, tls_host = NULL, tls_port = NULL, tls_browser_host = NULL,
-       tls_vpn = NULL,
+       tls_pin = NULL, tls_vpn = NULL,
        hop_key = NULL,
        hop_tls_port = NULL, hop_tls_name = NULL, hop_tls_key = NULL, hops = NULL
      WHERE id = $1`,
@@ -412,7 +413,7 @@ export const markSeen = (tx: Tx, node: NodeId, nowMs: number, version: string, j
  */
 export function writeHealth(tx: Tx, node: NodeId, health: HealthReport): void {
   const { boot, tunnels, lagMs, totalBytes, hopBytes, isStopping, maxPorts, interfaceMegabits, tls } = health
-  const tlsChange = tls === 'unchanged' ? '' : ', tls_host = $11, tls_port = $12, tls_browser_host = $13'
+  const tlsChange = tls === 'unchanged' ? '' : ', tls_host = $11, tls_port = $12, tls_browser_host = $13, tls_pin = $14'
   tx.send(keepFigures('boot < $2'), [node, boot])
   tx.send(
     `UPDATE nodes SET boot = $2, tunnels = $3, lag_ms = $4,
@@ -431,7 +432,9 @@ export function writeHealth(tx: Tx, node: NodeId, health: HealthReport): void {
       maxPorts,
       interfaceMegabits ?? null,
       health.isForVpn ? 1 : null,
-      ...(tls === 'unchanged' ? [] : [tls?.host ?? null, tls?.port ?? null, tls?.browserHost ?? null]),
+      ...(tls === 'unchanged'
+        ? []
+        : [tls?.host ?? null, tls?.port ?? null, tls?.browserHost ?? null, tls?.pin ?? null]),
     ],
   )
 }

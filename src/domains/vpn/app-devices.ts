@@ -15,8 +15,8 @@ export type AppDevice =
   | { readonly device?: undefined; readonly refused: 'devices' | 'ended' }
 
 /**
- * Of the devices that a customer may add in a day, so many are not for apps: a stranger who has the link cannot
- * use up the day's number.
+ * Of the devices that a customer may add in a day, so many are not for apps: a stranger with the link cannot use up the
+ * day's number.
  */
 const keptForCustomer = 20
 

@@ -33,6 +33,7 @@ import {
   type SubscriptionChoice,
   type VpnDeps,
   view,
+  withWireGuard,
 } from './subscriptions.ts'
 
 /** Input for a new device. Without a public key the shop makes the key pair. */
@@ -124,7 +125,7 @@ export async function removeAll(deps: VpnDeps, tx: Tx, devices: readonly Pick<Pe
 export function configure(deps: VpnDeps, device: Peer, nodes: readonly Node[], location: string | undefined) {
   const { tunnel } = deps.settings
   const own = location ?? device.location ?? undefined
-  const isKnown = location !== undefined || locationsOf(nodes).some((each) => each.name === own)
+  const isKnown = location !== undefined || locationsOf(withWireGuard(nodes)).some((each) => each.name === own)
   const node = nodeOf(device, nodesAt(nodes, isKnown ? own : undefined), runningSince(deps))
   if (!node || node.publicKey === null) throw noLiveNode()
   const peerNode = { name: node.name, publicKey: node.publicKey, endpoint: node.endpoint ?? tunnel.endpoint }

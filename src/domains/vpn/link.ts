@@ -1,5 +1,5 @@
 import { runningSince } from '../../core/stall-monitor.ts'
-import { isServing } from '../fleet/rules.ts'
+import { isServing, type Node } from '../fleet/rules.ts'
 import { openAccessKeys } from './access-keys.ts'
 import { type AppIdentity, takeAppDevice } from './app-devices.ts'
 import { configure } from './devices.ts'
@@ -38,16 +38,25 @@ export async function openLink(deps: VpnDeps, secret: string, which: LinkChoice)
 }
 
 /** A gateway that serves VPN devices over TLS now. */
-export type VpnGateway = { readonly name: string; readonly host: string; readonly port: number }
+export type VpnGateway = {
+  readonly name: string
+  readonly host: string
+  readonly port: number
+  /** SHA-256 of its certificate, in hex, and of that one's public key, in base64, if no authority has signed it. */
+  readonly pin: { readonly certificate: string; readonly key: string } | null
+}
 
 /** The gateways for share links, by location and name; those that are down or draining are left out. */
 async function listGateways(deps: VpnDeps): Promise<VpnGateway[]> {
   const serving = (await deps.fleet.nodes('gateway')).filter((node) => isServing(node, runningSince(deps)))
   return serving
     .toSorted((a, b) => (`${a.location} ${a.name}` < `${b.location} ${b.name}` ? -1 : 1))
-    .flatMap(({ name, location, health }) =>
-      health?.tls && health.isForVpn === true
-        ? [{ name: `${location} ${name}`, host: health.tls.host, port: health.tls.port }]
-        : [],
-    )
+    .flatMap((node) => toVpnGateway(node) ?? [])
+}
+
+function toVpnGateway({ name, location, health, hopTls }: Node): VpnGateway | undefined {
+  if (!health?.tls || health.isForVpn !== true) return undefined
+  const { host, port, pin } = health.tls
+  const key = hopTls && Buffer.from(hopTls.key, 'base64url').toString('base64')
+  return { name: `${location} ${name}`, host, port, pin: pin && key ? { certificate: pin, key } : null }
 }

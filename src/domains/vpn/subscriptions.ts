@@ -58,7 +58,13 @@ export type VpnDeps = {
 /** Names a subscription, or a device of it; both may be left out while only one subscription runs. */
 export type SubscriptionChoice = { readonly uuid?: SubscriptionId | undefined; readonly device?: PeerId | undefined }
 
-export const nodesOf = (deps: VpnDeps): Promise<Node[]> => deps.fleet.nodes('vpn')
+/** VPN nodes, and the gateways that serve VPN devices over TLS. */
+export async function nodesOf(deps: VpnDeps): Promise<Node[]> {
+  const [nodes, gateways] = await Promise.all([deps.fleet.nodes('vpn'), deps.fleet.nodes('gateway')])
+  return [...nodes, ...gateways.filter(({ health }) => health?.isForVpn === true && health.tls !== null)]
+}
+
+export const withWireGuard = (nodes: readonly Node[]): Node[] => nodes.filter(({ kind }) => kind === 'vpn')
 
 const isUp = (deps: VpnDeps, nodes: readonly Node[]): boolean => nodes.some((node) => isLive(node, runningSince(deps)))
 
@@ -66,7 +72,7 @@ const isAnyServing = (deps: VpnDeps, nodes: readonly Node[]): boolean =>
   nodes.some((node) => isServing(node, runningSince(deps)))
 
 export function nodesAt(all: readonly Node[], location: string | undefined): readonly Node[] {
-  const locations = locationsOf(all)
+  const locations = locationsOf(withWireGuard(all))
   if (location === undefined) return locations.flatMap((each) => each.nodes)
   const found = locations.find((each) => each.name === location)
   if (!found) throw refuseField('location', 'one_of', { allowed: locations.map((each) => each.name) })
@@ -74,7 +80,7 @@ export function nodesAt(all: readonly Node[], location: string | undefined): rea
 }
 
 export const listLocations = async (deps: VpnDeps): Promise<(Location & { up: boolean })[]> =>
-  locationsOf(await nodesOf(deps)).map((each) => ({ ...each, up: isUp(deps, each.nodes) }))
+  locationsOf(withWireGuard(await nodesOf(deps))).map((each) => ({ ...each, up: isUp(deps, each.nodes) }))
 
 export type Offering = Awaited<ReturnType<typeof loadOffering>>
 
@@ -91,10 +97,14 @@ export async function loadOffering(deps: VpnDeps, promisedCatalogue?: number) {
   return { catalogue, nodes, inProduction: mode !== 'sandbox' }
 }
 
-/** A shop in production sells only while a node of the location serves; a sandbox needs a node, up or down. */
+/**
+ * A shop in production sells only while a node of the location serves, or a gateway over TLS; a sandbox needs a node,
+ * up or down.
+ */
 export function assertOffered(deps: VpnDeps, { nodes, inProduction }: Offering, location: string | undefined): void {
   const there = nodesAt(nodes, location)
-  if (there.length === 0 || (inProduction && !isAnyServing(deps, there))) throw noLiveNode()
+  const ways = [...there, ...nodes.filter(({ kind }) => kind === 'gateway')]
+  if (there.length === 0 || (inProduction && !isAnyServing(deps, ways))) throw noLiveNode()
 }
 
 /** Whether a node serves, so that a subscription can be sold. */

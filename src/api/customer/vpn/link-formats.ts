@@ -1,6 +1,6 @@
 import type { AccessKeys, VpnGateway } from '../../../domains/vpn/index.ts'
 
-/** What an app needs to connect a device. With `notice`, one entry shows the text and connects nothing. */
+/** What an app needs to connect a device; with `notice`, one entry that shows the text and connects nothing. */
 export type LinkContent = {
   readonly device: string
   readonly keys: AccessKeys
@@ -40,7 +40,7 @@ const forms: readonly Form[] = [
 /** One form at one gateway. */
 type Entry = Form & Pick<LinkContent, 'device' | 'keys'> & { readonly gateway: VpnGateway; readonly tag: string }
 
-const nowhere: VpnGateway = { name: '', host: '127.0.0.1', port: 1 }
+const nowhere: VpnGateway = { name: '', host: '127.0.0.1', port: 1, pin: null }
 
 function entriesOf({ device, keys, gateways, notice }: LinkContent): readonly Entry[] {
   const [first] = forms
@@ -75,7 +75,8 @@ const toShareLinks = (entries: readonly Entry[]): string[] =>
     if (protocol === 'http') return []
     const [key, own] = protocol === 'vless' ? [keys.uuid, { encryption: 'none' }] : [keys.password, {}]
     const tls = { security: 'tls', ...transport.share, sni: gateway.host, alpn, fp: fingerprint }
-    const query = new URLSearchParams({ ...own, ...tls }).toString()
+    const pin = gateway.pin ? { pcs: gateway.pin.certificate } : {}
+    const query = new URLSearchParams({ ...own, ...tls, ...pin }).toString()
     const at = `${hostOf(gateway)}:${gateway.port}`
     return [`${protocol}://${encodeURIComponent(key)}@${at}?${query}#${encodeURIComponent(tag)}`]
   })
@@ -84,7 +85,8 @@ const toShareLinks = (entries: readonly Entry[]): string[] =>
 function toSingBox(entries: readonly Entry[]) {
   const proxies = entries.map(({ protocol: type, transport, gateway, device, keys, tag }) => {
     const utls = { enabled: true, fingerprint }
-    const tls = { enabled: true, server_name: gateway.host, utls, alpn: [alpn] }
+    const pin = gateway.pin ? { certificate_public_key_sha256: [gateway.pin.key] } : {}
+    const tls = { enabled: true, server_name: gateway.host, utls, alpn: [alpn], ...pin }
     const of = { type, tag, server: gateway.host, server_port: gateway.port, tls, ...transport.singBox }
     // Without packet encoding, UDP goes by VLESS's own command; gateways have no XUDP.
     if (type === 'vless') return { ...of, uuid: keys.uuid, packet_encoding: '' }
@@ -120,7 +122,8 @@ function toMihomo(entries: readonly Entry[]): string {
   )
   const proxies = ordered.map(({ protocol: type, transport, gateway, device, keys, tag: name }) => {
     const at = { server: gateway.host, port: gateway.port, tls: true }
-    const of = { name, type, ...at, 'client-fingerprint': fingerprint, alpn: [alpn] }
+    const pin = gateway.pin ? { fingerprint: gateway.pin.certificate } : {}
+    const of = { name, type, ...at, 'client-fingerprint': fingerprint, alpn: [alpn], ...pin }
     const sni = gateway.host
     // UDP of VLESS would be XUDP, which gateways do not have.
     if (type === 'vless') return { ...of, servername: sni, uuid: keys.uuid, udp: false, ...transport.mihomo }
@@ -144,7 +147,8 @@ const toXray = (entries: readonly Entry[]) =>
   entries.flatMap(({ protocol, transport, gateway, keys, tag: remarks }) => {
     if (protocol === 'http') return []
     const { host: address, port } = gateway
-    const tlsSettings = { serverName: address, alpn: [alpn], fingerprint }
+    const pin = gateway.pin ? { pinnedPeerCertSha256: gateway.pin.certificate } : {}
+    const tlsSettings = { serverName: address, alpn: [alpn], fingerprint, ...pin }
     const streamSettings = { ...transport.xray, security: 'tls', tlsSettings }
     const settings =
       protocol === 'vless'

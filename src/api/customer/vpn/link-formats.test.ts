@@ -1,0 +1,32 @@
+import { expect, test } from 'bun:test'
+import { type AppFormat, writeLink } from './link-formats.ts'
+
+const pin = { certificate: 'ab'.repeat(32), key: 'q80=' }
+const content = {
+  device: 'dev_1',
+  keys: { uuid: '11111111-1111-4111-8111-111111111111', password: 'secret' },
+  gateways: [{ name: 'de gw-1', host: 'gw.example', port: 443, pin }],
+}
+const write = (format: AppFormat, given: object = {}) => writeLink(format, { ...content, ...given }).text
+const links = (given?: object) => Buffer.from(write('base64', given), 'base64').toString().split('\n')
+
+test('every format has the pin of a certificate that no authority has signed, and none of another', () => {
+  const [first] = JSON.parse(write('xray'))
+  expect(links()[0]).toContain(`&pcs=${pin.certificate}#`)
+  expect(write('mihomo')).toContain(`"fingerprint":"${pin.certificate}"`)
+  expect(JSON.parse(write('singbox')).outbounds[2].tls.certificate_public_key_sha256).toEqual([pin.key])
+  expect(first.outbounds[0].streamSettings.tlsSettings.pinnedPeerCertSha256).toBe(pin.certificate)
+  const trusted = { gateways: content.gateways.map((each) => ({ ...each, pin: null })) }
+  for (const format of ['base64', 'mihomo', 'singbox', 'xray'] as const)
+    expect(write(format, trusted)).not.toMatch(/pcs|"fingerprint":"ab|certificate_public_key|pinned/)
+})
+
+test('a notice is the only entry of every format', () => {
+  const notice = 'Все устройства заняты'
+  expect(links({ notice }).map((link) => decodeURIComponent(link.split('#')[1] ?? ''))).toEqual([notice])
+  expect(JSON.parse(write('singbox', { notice })).outbounds[0].outbounds).toEqual(['Auto', notice])
+  expect(JSON.parse(write('xray', { notice })).map((each: { remarks: string }) => each.remarks)).toEqual([notice])
+  expect(Bun.YAML.parse(write('mihomo', { notice }))).toMatchObject({
+    proxies: [{ name: notice, server: '127.0.0.1' }],
+  })
+})
