@@ -107,6 +107,8 @@ const nodeDeviceSchema = z.object({
   state: z.enum(['up', 'down', 'gone']),
   expires_at: moment,
   speed_mbit: z.int().positive().nullable(),
+  /** Until then, one that may not connect reaches the hosts of `grace`. */
+  grace_until: moment.nullish(),
   owner,
 })
 export type NodeDevice = z.infer<typeof nodeDeviceSchema>
@@ -144,6 +146,13 @@ export const statePageSchema = z.object({
   subusers: z.array(nodeSubuserSchema),
   exits: z.array(nodeExitSchema),
   peers: z.array(nodePeerSchema),
+  /** What a VPN device reaches after its end: the shop, the pages where its customer pays, and these resolvers. */
+  grace: z
+    .object({
+      hosts: z.array(z.object({ host: z.string().max(253), ports: z.array(port).max(10) })).max(101),
+      resolvers: z.array(z.string().max(45)).max(20),
+    })
+    .optional(),
   /** Only for gateways that ask for them: `vpn` in the query. */
   devices: z.array(nodeDeviceSchema).optional(),
 })

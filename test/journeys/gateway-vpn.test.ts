@@ -231,6 +231,67 @@ describe('a gateway that serves VPN devices', () => {
   })
 })
 
+describe('a VPN subscription after its end', () => {
+  const tlsPort = freePort()
+  let shop: ShopWithGateway
+  let device: BoughtDevice
+  beforeAll(async () => {
+    shop = await openShop(tlsPort, 'on')
+    device = await buyVpn(shop)
+    await untilTrue(async () => (await ask(vlessHead, echo.spot.port, 'hello')) === 'hello')
+  })
+  afterAll(() => shop.stop())
+
+  /** The first bytes of the answer through a new tunnel; none if the gateway closes it. */
+  async function ask(head: typeof vlessHead, port: number, text: string, length = 5): Promise<string> {
+    const client = await KeyClient.open(tlsPort, made, head(device, { port }, 'tcp'))
+    client.send(text)
+    const answer = await client.readText(length)
+    client.close()
+    return answer
+  }
+  const request = 'GET /healthz HTTP/1.1\r\nHost: shop\r\nConnection: close\r\n\r\n'
+  const askShop = (head: typeof vlessHead) => ask(head, Number(new URL(shop.url).port), request, 12)
+  const info = async () => (await shop.get('/vpn/info')).data
+
+  /** Ends the term one second ago, as a month would. */
+  const end = () =>
+    shop.services.db.transact(async (tx) => {
+      const nowMs = Date.now()
+      await tx.run('UPDATE vpn_subscriptions SET expires_at = $1', [nowMs - 1000])
+      await tx.run('UPDATE vpn_peers SET changed_at = $1', [nowMs])
+    })
+
+  test('an ended device reaches the shop, unbilled, and nothing else, until a renewal opens all within 2 s', async () => {
+    const open = await KeyClient.open(tlsPort, made, vlessHead(device, { port: echo.spot.port }, 'tcp'))
+    open.send('hello')
+    expect(await open.readText(5)).toBe('hello')
+    await end()
+    await open.closed
+    await untilTrue(async () => (await askShop(vlessHead)) === 'HTTP/1.1 200')
+    expect(await askShop(trojanHead)).toBe('HTTP/1.1 200')
+    const before = await info()
+    for (const [, head] of protocols) expect(await ask(head, echo.spot.port, 'hello')).toBe('')
+    expect(before.status).toBe('GRACE')
+    const customer = await customerOf()
+    await shop.services.setBlocked(customer, true)
+    await untilTrue(async () => (await askShop(vlessHead)) === '')
+    await shop.services.setBlocked(customer, false)
+    await untilTrue(async () => (await askShop(vlessHead)) === 'HTTP/1.1 200')
+    expect((await info()).traffic).toEqual(before.traffic)
+    const watch = startStopwatch()
+    await shop.post('/vpn/renew', { period: 1 })
+    await untilTrue(async () => (await ask(vlessHead, echo.spot.port, 'hello')) === 'hello')
+    expect(watch.elapsedMs()).toBeLessThan(cutMs)
+    expect((await info()).status).toBe('ACTIVE')
+  })
+
+  const customerOf = async () => {
+    const row = await shop.services.db.first<{ customer_id: string }>('SELECT customer_id FROM vpn_subscriptions')
+    return row?.customer_id as never
+  }
+})
+
 test('a gateway without TURNPIKE_GATEWAY_VPN=on gets no VPN devices and shows its site to their keys', async () => {
   const tlsPort = freePort()
   const shop = await openShop(tlsPort, 'off')

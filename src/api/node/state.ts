@@ -32,6 +32,7 @@ type Given = {
   readonly nodeSides: readonly NodeSide[]
   readonly customers: Pick<Customers, 'mode'>
   readonly pricing: Pick<Pricing, 'find'>
+  readonly grace: () => NonNullable<StatePage['grace']>
   readonly clock: Clock
   readonly timeline: DatabaseHistory & { readonly life: () => number; onChange(listener: () => void): void }
 }
@@ -92,6 +93,7 @@ async function toState(
       proxies: catalogue?.dedicated.speedMegabits ?? null,
       subusers: catalogue?.premium.speedMegabits ?? null,
     },
+    ...(tables.some(({ name }) => name === 'devices') && { grace: deps.grace() }),
     ...(kind === 'gateway' && { password_keys: (await deps.fleet.acceptedPasswordKeys()).map((key) => key.toHex()) }),
     ranges: [],
     proxies: [],

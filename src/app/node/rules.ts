@@ -1,7 +1,7 @@
 import { type Prefix, readAddress, readPrefix, unmap } from '../../core/address.ts'
 import type { Snapshot } from '../../dataplane/agent/snapshot.ts'
 import type { PagePosition } from '../../dataplane/agent/sync.ts'
-import type { Policy } from '../../dataplane/gateway/access/policy.ts'
+import type { Grace, Policy } from '../../dataplane/gateway/access/policy.ts'
 import { noLimit, type Speeds } from '../../dataplane/gateway/metering/speed-limit.ts'
 import type { StatePage } from '../../node-protocol/state.ts'
 import { type GatewayConfig, policyOf } from '../settings/gateway.ts'
@@ -29,6 +29,7 @@ export class GatewayRules {
   private hosts: ReadonlySet<string>
   /** Last known addresses of each of these names. */
   private readonly addressesOf = new Map<string, readonly Prefix[]>()
+  private grace: StatePage['grace']
   /** Changed since the policy was made. The policy is made again with the last of several pages. */
   private isListChanged = false
 
@@ -45,7 +46,7 @@ export class GatewayRules {
   /** Looks at this machine's addresses, and at those of the shop and the gateways, one lookup for each name. */
   async lookAround(): Promise<void> {
     this.makePolicy()
-    const named = [...this.hosts].filter((host) => host !== '' && readAddress(host) === undefined)
+    const named = this.names.filter((host) => host !== '' && readAddress(host) === undefined)
     if (named.length === 0) return
     await Promise.all(named.map((name) => this.lookUp(name)))
     this.makePolicy()
@@ -58,7 +59,10 @@ export class GatewayRules {
     const subuser = speedOf(page.speed_mbit?.subusers)
     this.setSpeeds({ proxy, subuser }, this.speedShare)
     this.applyRanges(page, position)
-    this.isListChanged ||= position.isWhole || [page.ranges, page.exits, page.gateways].some((part) => part.length > 0)
+    const isGraceChanged = page.grace !== undefined && JSON.stringify(page.grace) !== JSON.stringify(this.grace)
+    if (isGraceChanged) this.grace = page.grace
+    this.isListChanged ||=
+      isGraceChanged || position.isWhole || [page.ranges, page.exits, page.gateways].some((part) => part.length > 0)
     if (page.mode === this.mode && !(this.isListChanged && position.isLast)) return
     this.mode = page.mode
     if (position.isLast) {
@@ -83,18 +87,34 @@ export class GatewayRules {
 
   private makePolicy(): void {
     const machines = [...this.hosts].flatMap((host) => this.addressesOf.get(host) ?? prefixesOf(host))
-    this.policy = policyOf(this.config, this.mode, [...this.ranges.values(), ...this.exits, ...machines])
+    const policy = policyOf(this.config, this.mode, [...this.ranges.values(), ...this.exits, ...machines])
+    const { grace } = this
+    this.policy = grace ? { ...policy, grace: this.toGrace(grace) } : policy
+  }
+
+  /** All names whose addresses the policy needs. */
+  private get names(): string[] {
+    return [...new Set([...this.hosts, ...(this.grace?.hosts ?? []).map(({ host }) => host)])]
+  }
+
+  private toGrace({ hosts, resolvers }: NonNullable<StatePage['grace']>): Grace {
+    const prefixesAt = (host: string) => this.addressesOf.get(host) ?? prefixesOf(host)
+    return {
+      hosts: hosts.map((each) => ({ ...each, prefixes: prefixesAt(each.host) })),
+      resolvers: resolvers.flatMap(prefixesOf),
+    }
   }
 
   /** A name that is not known now keeps the addresses that it last led to. */
   private async lookUp(name: string): Promise<void> {
     const found = await this.lookup(name).catch(() => undefined)
-    if (found && this.hosts.has(name)) this.addressesOf.set(name, found.flatMap(prefixesOf))
+    if (found && this.names.includes(name)) this.addressesOf.set(name, found.flatMap(prefixesOf))
   }
 
   private setHosts(gateways: Iterable<{ readonly host: string }>): void {
     this.hosts = new Set([this.shopHost, ...Array.from(gateways, ({ host }) => host)])
-    for (const name of this.addressesOf.keys()) if (!this.hosts.has(name)) this.addressesOf.delete(name)
+    const names = new Set(this.names)
+    for (const name of this.addressesOf.keys()) if (!names.has(name)) this.addressesOf.delete(name)
   }
 
   private applyRanges(page: StatePage, position: PagePosition): void {

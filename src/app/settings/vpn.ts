@@ -11,6 +11,7 @@ import {
   optional,
   parsed,
   partsOf,
+  type Read,
   readSettings,
   setting,
   whole,
@@ -41,6 +42,14 @@ const readPool6 = parsed((text) => {
   return prefix && isPool6(prefix) ? prefix : undefined
 }, 'must be an IPv6 prefix of at most 96 bits, like fd74:7572:6e70::/64')
 
+const maxPayHosts = 99
+const payHostProblem = `must be up to ${maxPayHosts} host names, like pay.example.net, without ports`
+const readPayHosts: Read<readonly string[]> = (text, bad) => {
+  const hosts = listOf(matching(/^(?=.{4,253}$)[a-z0-9-]+(?:\.[a-z0-9-]+)+$/, payHostProblem))(text.toLowerCase(), bad)
+  if (hosts.length > maxPayHosts) throw bad(payHostProblem)
+  return hosts
+}
+
 const deviceProblem = 'must begin with a letter and have up to 14 letters, digits, - and _, all small'
 
 export const vpnSettings = {
@@ -54,6 +63,8 @@ export const vpnSettings = {
   vpnKeepalive: setting('TURNPIKE_VPN_KEEPALIVE', 'SECONDS', '25', whole(0, 65_535)),
   vpnPool: setting('TURNPIKE_VPN_POOL', 'PREFIX', '10.66.0.0/16', readPool4),
   vpnUla: setting('TURNPIKE_VPN_ULA', 'PREFIX', 'fd74:7572:6e70::/64', readPool6),
+  vpnGraceDays: setting('TURNPIKE_VPN_GRACE_DAYS', 'N', '7', whole(0, 30)),
+  vpnPayHosts: setting('TURNPIKE_VPN_PAY_HOSTS', 'NAMES', '', readPayHosts),
   linksPerMinute: setting('TURNPIKE_RATE_LINKS', 'N', '60', whole(0, 10_000_000)),
   vpnDevice: setting('TURNPIKE_VPN_DEVICE', 'NAME', 'tpvpn0', matching(deviceNamePattern, deviceProblem)),
   vpnConnections: setting('TURNPIKE_VPN_CONNECTIONS', 'N', '2048', whole(64, 1_000_000)),
@@ -73,7 +84,24 @@ export const connectionLimitsOf = (config: ConfigOf<typeof vpnSettings>): Connec
   newPerSecond: config.vpnNewConnections,
 })
 
-export const vpnSettingsOf = (config: ConfigOf<typeof vpnSettings>): VpnSettings => ({
+/** Resolvers that a device reaches after its end, besides those of its configuration. */
+const knownResolvers = ['1.1.1.1', '1.0.0.1', '8.8.8.8', '8.8.4.4', '9.9.9.9', '77.88.8.8', '77.88.8.1']
+const webPorts = [80, 443]
+
+/** What gateways let a VPN device reach after its end: the shop, and the pages where its customer pays. */
+export function graceOf({ vpnPayHosts, vpnDns }: ConfigOf<typeof vpnSettings>, publicUrl: string) {
+  const { hostname, port, protocol } = new URL(publicUrl)
+  const shop = hostname.replace(/^\[|\]$/g, '')
+  const shopPort = Number(port) || (protocol === 'https:' ? 443 : 80)
+  const pages = vpnPayHosts.map((host) => ({ host, ports: webPorts }))
+  const resolvers = [...new Set([...vpnDns, ...knownResolvers])].slice(0, 20)
+  return { hosts: [{ host: shop, ports: [shopPort] }, ...pages], resolvers }
+}
+
+export const vpnSettingsOf = (
+  config: ConfigOf<typeof vpnSettings> & { readonly gatewayVpn?: boolean },
+): VpnSettings => ({
+  graceMs: config.gatewayVpn === true ? config.vpnGraceDays * 86_400_000 : 0,
   tunnel: {
     endpoint: { host: config.vpnHost, port: config.vpnPort },
     dns: config.vpnDns,

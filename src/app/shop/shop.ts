@@ -57,6 +57,7 @@ import { configOf, logOf, tellOpened, tellServing, untilStopped } from '../proce
 import { type Config, joinFolder, listenUrl, shopSocket } from '../settings/config.ts'
 import { assertNamed, listening } from '../settings/listening.ts'
 import { BadSetting } from '../settings/reading.ts'
+import { graceOf } from '../settings/vpn.ts'
 import { openShopEntrance, openTls, type Tls } from '../tls.ts'
 import { createAdmin, proxyCheckOf } from './admin.ts'
 import { isListening, joinKeysIn, taken, unshownTokenIn } from './data-folder.ts'
@@ -299,7 +300,7 @@ function openApi(
   const ownHosts = [gateway.host, ...(publicHosts ? [publicHosts.shop] : [])]
   const drawSvg = (text: string): string => drawing.svg(text)
   const publicUrl = () => config.publicUrl ?? url
-  const state = createNodeState({ ...services, ...runtime })
+  const state = createNodeState({ ...services, ...runtime, grace: () => graceOf(config, publicUrl()) })
   const eventWatch = new EventWatch(services)
   const toNodes = createNodeHttp({ ...services, ...runtime, ...common, ownHosts, log, state, urgently })
   const toCustomers = createHttp({

@@ -66,6 +66,7 @@ const vpnMessages = messages({
   statuses: names({
     ACTIVE: pair('Active', 'Активна'),
     EXPIRED: pair('Expired', 'Истекла'),
+    GRACE: pair('Expired', 'Истекла'),
     DISABLED: pair('Disabled', 'Отключена'),
     LIMITED: pair('Traffic used up', 'Трафик исчерпан'),
     NONE: pair('None', 'Нет'),

@@ -11,6 +11,8 @@ declare const subscriptionId: unique symbol
 export type SubscriptionId = string & { readonly [subscriptionId]: true }
 
 export type Status = 'ACTIVE' | 'EXPIRED' | 'DISABLED' | 'LIMITED'
+/** `GRACE`: it has ended, and its devices still reach the shop. */
+export type ShownStatus = Status | 'GRACE'
 export type Limit = 'traffic' | 'devices'
 
 export type Subscription = {
@@ -122,7 +124,7 @@ export const deletedNote = 'VPN deleted before its end'
 /** A subscription as it is shown. `secret` is the last part of its secret link. */
 export type View = {
   readonly subscription: Subscription
-  readonly status: Status
+  readonly status: ShownStatus
   readonly limits: readonly Limit[]
   readonly devices: readonly Peer[]
   readonly secret: string
@@ -165,6 +167,11 @@ export function statusOf(subscription: Subscription, nowMs: number): Status {
   if (subscription.disabledAt !== null) return 'DISABLED'
   if (subscription.expiresAt <= nowMs) return 'EXPIRED'
   return isTrafficUsedUp(subscription) ? 'LIMITED' : 'ACTIVE'
+}
+
+export function shownStatusOf(subscription: Subscription, nowMs: number, graceMs: number): ShownStatus {
+  const status = statusOf(subscription, nowMs)
+  return status === 'EXPIRED' && nowMs < subscription.expiresAt + graceMs ? 'GRACE' : status
 }
 
 /** Whether nodes may forward packets of a subscription's devices now. */

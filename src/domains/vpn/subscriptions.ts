@@ -24,7 +24,7 @@ import {
   type Peer,
   type Subscription,
   type SubscriptionId,
-  statusOf,
+  shownStatusOf,
   type TunnelPool,
   type TunnelSettings,
   type View,
@@ -33,7 +33,12 @@ import * as store from './store.ts'
 import * as peers from './store-peers.ts'
 
 /** The operator's settings of the VPN. */
-export type VpnSettings = { readonly tunnel: TunnelSettings; readonly pool: TunnelPool }
+export type VpnSettings = {
+  readonly tunnel: TunnelSettings
+  readonly pool: TunnelPool
+  /** How long after the end a device still reaches the shop. */
+  readonly graceMs: number
+}
 
 export type VpnDeps = {
   readonly db: Database
@@ -113,7 +118,7 @@ export const isServed = async (deps: VpnDeps): Promise<boolean> => isAnyServing(
 export function view(deps: VpnDeps, of: Subscription, devices: readonly Peer[], nodes: readonly Node[]): View {
   return {
     subscription: of,
-    status: statusOf(of, deps.clock()),
+    status: shownStatusOf(of, deps.clock(), deps.settings.graceMs),
     limits: limitsReached(of, devices.length),
     devices,
     secret: secretOf(deps, of),

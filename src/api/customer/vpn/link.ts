@@ -218,7 +218,7 @@ ${devices.length > 1 ? `<nav aria-label="${say('devices')}"><ul>${devices.join('
 function meaningOf(view: View, language: AnswerLanguage): string {
   const say = (text: keyof typeof texts): string => texts[text][language]
   const until = createMoment(language)(toIso(view.subscription.expiresAt))
-  if (view.status === 'EXPIRED') return `${say('expired')} ${until}. ${say('renew')}`
+  if (view.status === 'EXPIRED' || view.status === 'GRACE') return `${say('expired')} ${until}. ${say('renew')}`
   if (view.status === 'DISABLED') return say('disabled')
   if (view.limits.includes('traffic')) return `${say('usedUp')} ${say('renew')}`
   return `${say('until')} ${until}.`

@@ -130,7 +130,10 @@ const autoRenew = z.object({
   problem: text('Error code of the last failed renewal, such as insufficient_funds; null if none.').nullable(),
 })
 
-const nodeState = choice('`online` if a VPN node has reported within the last 90 seconds.', ['online', 'offline'])
+const nodeState = choice('`online` if a VPN node, or a gateway over TLS, has reported within the last 90 seconds.', [
+  'online',
+  'offline',
+])
 const linkField = text(
   'Secret link to the configuration and its QR code.',
   'https://shop.example/vpn/s/kR3n0c9pT1VvYw2mXo8sQe5uJh7aLd4Z',
@@ -140,8 +143,9 @@ const shownLink = linkField.nullable().openapi({
 })
 const statusMeaning =
   'LIMITED if the traffic is used up, which stops all devices. A subscription with all its devices is ACTIVE, with ' +
-  '`devices` in `limited_by`: no other device can be added.'
-const status = choice(statusMeaning, ['ACTIVE', 'EXPIRED', 'DISABLED', 'LIMITED'])
+  '`devices` in `limited_by`: no other device can be added. GRACE after the end while gateways over TLS still let ' +
+  'its devices reach the shop.'
+const status = choice(statusMeaning, ['ACTIVE', 'EXPIRED', 'DISABLED', 'LIMITED', 'GRACE'])
 const limitedBy = list('Limits that are reached.', z.enum(['traffic', 'devices']))
 const shownUuid = () => text("The subscription's id.", exampleUuid)
 const endsAt = () => moment('When the subscription ends.')
@@ -424,6 +428,7 @@ export const getVpn = operation('getVpn', 'GET /vpn/info', {
       'EXPIRED',
       'DISABLED',
       'LIMITED',
+      'GRACE',
       'NONE',
     ]),
     uuid: shownUuid().nullable(),

@@ -21,7 +21,7 @@ export type Access = {
   | { readonly kind: 'dedicated'; readonly proxy: NodeProxy; readonly protocol: Protocol }
   | { readonly kind: 'premium'; readonly subuser: NodeSubuser; readonly login: ProxyLogin }
   /** A device of a VPN subscription, by a key or by its login. */
-  | { readonly kind: 'device'; readonly device: NodeDevice }
+  | { readonly kind: 'device'; readonly device: NodeDevice; readonly isInGrace: boolean }
   /** Another gateway that serves its own customer through one of this gateway's exits. */
   | { readonly kind: 'hop'; readonly gateway: NodeGateway; readonly exit: string }
 )
@@ -56,23 +56,32 @@ export function admitByPassword(
   proven: Proven,
 ): AdmissionVerdict {
   const known = proven.get(credentials)
-  if (known && isSame(known, snapshot, credentials.username, protocol)) return judge(known, snapshot, at)
-  const verdict = prove(snapshot, credentials, protocol, sha256)
+  if (known && isSame(known, snapshot, credentials.username, protocol, at)) return judge(known, snapshot, at)
+  const verdict = prove(snapshot, credentials, protocol, sha256, at)
   if ('refusal' in verdict) return verdict
   proven.set(credentials, verdict.access)
   return judge(verdict.access, snapshot, at)
 }
 
 /** Any change at the shop replaces the object. */
-function isSame(access: Access, snapshot: Snapshot, username: string, protocol: Protocol): boolean {
+function isSame(access: Access, snapshot: Snapshot, username: string, protocol: Protocol, at: Moment): boolean {
   if (access.kind === 'hop') return false
-  if (access.kind === 'device') return snapshot.devices.get(username) === access.device
+  if (access.kind === 'device')
+    return (
+      snapshot.devices.get(username) === access.device && access.isInGrace === (stateOf(access.device, at) === 'grace')
+    )
   if (access.kind === 'premium') return snapshot.findLogin(access.login.login) === access.subuser
   return snapshot.proxies.get(username) === access.proxy && access.protocol === protocol
 }
 
 /** A wrong part of a login is named only with the right password: otherwise it would show that the login exists. */
-function prove(snapshot: Snapshot, pair: Credentials, protocol: Protocol, sha256: Sha256): AdmissionVerdict {
+function prove(
+  snapshot: Snapshot,
+  pair: Credentials,
+  protocol: Protocol,
+  sha256: Sha256,
+  at: Moment,
+): AdmissionVerdict {
   const { username, password } = pair
   const proxy = snapshot.proxies.get(username)
   const device = snapshot.devices.get(username)
@@ -80,7 +89,7 @@ function prove(snapshot: Snapshot, pair: Credentials, protocol: Protocol, sha256
   // Constant work: unknown names are hashed and compared too.
   const isRight = matches(sha256(password), (proxy ?? subuser)?.digest ?? device?.password ?? noDigest)
   if (isRight && proxy) return { access: toDedicated(proxy, protocol, undefined) }
-  if (isRight && device) return { access: toDevice(device) }
+  if (isRight && device) return { access: toDevice(device, at) }
   if (!isRight || !subuser) return { refusal: 'bad_credentials' }
   const login = parseProxyLogin(username)
   if (typeof login === 'string') return { refusal: `login_${login}` }
@@ -105,11 +114,12 @@ const toPremium = (subuser: NodeSubuser, login: ProxyLogin, source: string | und
   source,
 })
 
-const toDevice = (device: NodeDevice): Access => ({
+const toDevice = (device: NodeDevice, at: Moment): Access => ({
   kind: 'device',
   key: deviceKey(device.id),
   owner: toOwner(device),
   device,
+  isInGrace: stateOf(device, at) === 'grace',
   source: undefined,
 })
 
@@ -119,7 +129,7 @@ export const digestOfKey = (sha256: Sha256, key: string): string => Buffer.from(
 /** Admits a VPN device by its key. The shop is never asked: gateways have every device in their state. */
 function admitByKey(snapshot: Snapshot, protocol: KeyProtocol, key: string, at: Moment, sha256: Sha256) {
   const device = snapshot.findDevice(protocol, digestOfKey(sha256, key))
-  return device ? judge(toDevice(device), snapshot, at) : { refusal: 'bad_credentials' as const }
+  return device ? judge(toDevice(device, at), snapshot, at) : { refusal: 'bad_credentials' as const }
 }
 
 /** Admits by client address and port; the port selects a proxy or a whole login. */
@@ -151,7 +161,7 @@ function judge(access: Access, snapshot: Snapshot, at: Moment): AdmissionVerdict
 export function accessRefusal(access: Access, snapshot: Snapshot, at: Moment): RefusalCode | undefined {
   if (access.kind === 'dedicated') return proxyRefusal(access, snapshot, at)
   if (access.kind === 'premium') return subuserRefusal(access, snapshot)
-  if (access.kind === 'device') return deviceRefusal(access.device, snapshot, at)
+  if (access.kind === 'device') return deviceRefusal(access, snapshot, at)
   return snapshot.gateways.get(access.gateway.id)?.key === access.gateway.key ? undefined : 'hop_refused'
 }
 
@@ -179,11 +189,21 @@ function subuserRefusal({ subuser, source }: PremiumAccess, snapshot: Snapshot):
   return now.state === 'blocked' ? 'blocked' : undefined
 }
 
-/** New keys of a device cut its tunnels. */
-function deviceRefusal(device: NodeDevice, snapshot: Snapshot, at: Moment): RefusalCode | undefined {
+/** A device that has ended reaches the shop for a time; then nothing. */
+function stateOf(device: NodeDevice, at: Moment): 'up' | 'grace' | 'ended' {
+  if (device.state === 'up' && !hasExpired(device.expires_at, at)) return 'up'
+  return device.state !== 'gone' && at.nowMs < (device.grace_until ?? 0) ? 'grace' : 'ended'
+}
+
+/** New keys of a device cut its tunnels. So does its renewal: the next tunnel reaches everything. */
+function deviceRefusal(
+  { device, isInGrace }: Extract<Access, { kind: 'device' }>,
+  snapshot: Snapshot,
+  at: Moment,
+): RefusalCode | undefined {
   const now = snapshot.devices.get(device.id)
   if (now?.password !== device.password || now.vless !== device.vless) return 'bad_credentials'
-  return now.state !== 'up' || hasExpired(now.expires_at, at) ? 'vpn_ended' : undefined
+  return stateOf(now, at) === (isInGrace ? 'grace' : 'up') ? undefined : 'vpn_ended'
 }
 
 /** Exact while in contact with the shop; otherwise lenient for up to five minutes (promise 5). */

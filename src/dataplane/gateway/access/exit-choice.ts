@@ -271,7 +271,8 @@ export function triedLogin(exit: NodeExit): NodeExit {
 
 /** Where a tunnel leaves: an address of this machine, or an exit. */
 export type EgressPath =
-  | { readonly kind: 'address'; readonly address: string }
+  /** `isInGrace`: it leads to the hosts of `Policy.grace` only. */
+  | { readonly kind: 'address'; readonly address: string; readonly isInGrace?: boolean }
   | { readonly kind: 'exit'; readonly exit: NodeExit }
 
 type Refused = { readonly refusal: RefusalCode }
@@ -356,8 +357,9 @@ export function createWayChooser(deps: WayDeps) {
       return hasUdp && way.kind === 'exit' ? { refusal: 'udp_unsupported' } : { way, allowance }
     }
     if (access.kind === 'device') {
-      const allowance = deps.allowanceOf({ kind: 'device', id: access.device.id })
-      return { way: { kind: 'address', address: anyIpv4 }, allowance }
+      const { isInGrace } = access
+      const allowance = deps.allowanceOf({ kind: isInGrace ? 'grace' : 'device', id: access.device.id })
+      return { way: { kind: 'address', address: anyIpv4, isInGrace }, allowance }
     }
     if (access.kind === 'hop') {
       const exit = deps.findOwnExit(access.exit)

@@ -9,6 +9,16 @@ export type PortPolicy = {
   readonly deny: ReadonlySet<number>
 }
 
+/** Hosts with their ports and last known addresses, and resolvers that may be asked for these hosts. */
+export type Grace = {
+  readonly hosts: readonly {
+    readonly host: string
+    readonly ports: readonly number[]
+    readonly prefixes: readonly Prefix[]
+  }[]
+  readonly resolvers: readonly Prefix[]
+}
+
 export type Policy = {
   /** Sandbox only. */
   readonly allowLoopback: boolean
@@ -20,6 +30,8 @@ export type Policy = {
   /** Lower case, without a trailing dot; subdomains included. */
   readonly denyNames: ReadonlySet<string>
   readonly ports: PortPolicy
+  /** What VPN devices reach after their end. */
+  readonly grace?: Grace
 }
 
 /** Why an address and port may not be reached; undefined if allowed. Asked for every address before it is dialled. */

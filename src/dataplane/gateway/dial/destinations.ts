@@ -2,6 +2,7 @@ import { type Address, readAddressCached } from '../../../core/address.ts'
 import type { MaybePromise } from '../../../core/maybe-promise.ts'
 import { classify } from '../../../core/reserved.ts'
 import type { EgressPath } from '../access/exit-choice.ts'
+import { isInGrace as isAllowedInGrace, isReachedInGrace } from '../access/grace.ts'
 import { type Denial, mayName, mayReach, type Policy } from '../access/policy.ts'
 import type { ConnectTarget } from '../ways-in/authority.ts'
 import type { RefusalCode } from '../ways-in/refusals.ts'
@@ -26,6 +27,9 @@ export class DestinationFinder {
   /** Finds the addresses of a target that the customer may reach; never an empty list. Synchronous for a literal. */
   find(target: ConnectTarget, way: EgressPath, owner: string): MaybePromise<Destinations> {
     const literal = readAddressCached(target.host)
+    const isInGrace = way.kind === 'address' && way.isInGrace === true
+    if (isInGrace && !isAllowedInGrace(target, literal, this.deps.transport, this.deps.policy().grace))
+      return { refusal: 'destination_denied' }
     if (literal) {
       if (!versionsOf(way).includes(literal.version)) return { refusal: 'no_such_family' }
       const denial = this.judge(literal, target.port, way)
@@ -59,6 +63,9 @@ export class DestinationFinder {
   /** Checks the operator's policy, then the kernel's routes. */
   private judge(address: Address, port: number, way: EgressPath): Denial | undefined {
     const policy = this.deps.policy()
+    // The shop may be one of our own machines.
+    if (way.kind === 'address' && way.isInGrace)
+      return isReachedInGrace(address, policy) ? undefined : 'destination_not_public'
     const denial = mayReach(address, port, policy)
     if (denial || policy.allowLocalDelivery || (policy.allowLoopback && classify(address) === 'loopback')) return denial
     const { isDeliveredHere, transport } = this.deps

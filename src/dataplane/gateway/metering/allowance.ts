@@ -19,6 +19,8 @@ export type Subject =
   | { readonly kind: 'subuser'; readonly id: string; readonly pool: string }
   /** A VPN device. Its traffic limit holds over all nodes; the shop ends the device when it is used up. */
   | { readonly kind: 'device'; readonly id: string }
+  /** The same after its end: slow, and not counted. */
+  | { readonly kind: 'grace'; readonly id: string }
   /** Another gateway, which counts for its own customers. */
   | { readonly kind: 'hop'; readonly id: string }
 

@@ -5,7 +5,7 @@ import type { LeaseAgent } from '../../agent/meter.ts'
 import { ByteAllowance, type Counted, type Subject } from './allowance.ts'
 import { DatagramMeter } from './datagram-meter.ts'
 import { createLosses, type Losses, maxLost } from './losses.ts'
-import { type DrawTokens, noLimit, SpeedLimit, type Speeds } from './speed-limit.ts'
+import { type DrawTokens, graceBytesPerSecond, noLimit, SpeedLimit, type Speeds } from './speed-limit.ts'
 import { CapsuleMeter, type CustomerEnd, Delivery, type DeliveryWatch, TunnelMeter } from './tunnel-meter.ts'
 
 const noteEveryBytes = 1024 * 1024
@@ -20,6 +20,7 @@ export class Metering<End extends CustomerEnd> implements Required<DataPath> {
   private readonly ofProxies = new Map<number, ByteAllowance>()
   private readonly ofSubusers = new Map<string, Map<string, ByteAllowance>>()
   private readonly ofDevices = new Map<string, ByteAllowance>()
+  private readonly inGrace = new Map<string, ByteAllowance>()
   private readonly ofGateways = new Map<string, ByteAllowance>()
   /** One per credential. */
   private readonly speedLimits = new Map<string, SpeedLimit>()
@@ -96,6 +97,7 @@ export class Metering<End extends CustomerEnd> implements Required<DataPath> {
     if (subject.kind === 'proxy') this.ofProxies.set(subject.id, allowance)
     else if (subject.kind === 'hop') this.ofGateways.set(subject.id, allowance)
     else if (subject.kind === 'device') this.ofDevices.set(subject.id, allowance)
+    else if (subject.kind === 'grace') this.inGrace.set(subject.id, allowance)
     else {
       const pools = this.ofSubusers.get(subject.id) ?? new Map<string, ByteAllowance>()
       this.ofSubusers.set(subject.id, pools.set(subject.pool, allowance))
@@ -273,6 +275,7 @@ export class Metering<End extends CustomerEnd> implements Required<DataPath> {
   private findAllowance(subject: Subject): ByteAllowance | undefined {
     if (subject.kind === 'proxy') return this.ofProxies.get(subject.id)
     if (subject.kind === 'device') return this.ofDevices.get(subject.id)
+    if (subject.kind === 'grace') return this.inGrace.get(subject.id)
     return subject.kind === 'hop' ? this.ofGateways.get(subject.id) : this.ofSubusers.get(subject.id)?.get(subject.pool)
   }
 
@@ -282,6 +285,7 @@ export class Metering<End extends CustomerEnd> implements Required<DataPath> {
     if (known) return known
     const rate = (): number => {
       if (subject.kind === 'hop') return Number.POSITIVE_INFINITY
+      if (subject.kind === 'grace') return graceBytesPerSecond
       if (subject.kind === 'device') return this.deps.deviceSpeed?.(subject.id) ?? Number.POSITIVE_INFINITY
       return (this.deps.speeds?.() ?? noLimit)[subject.kind]
     }

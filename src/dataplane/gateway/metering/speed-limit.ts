@@ -4,6 +4,9 @@ import type { After, Clock } from '../../../core/time.ts'
 export type Speeds = { readonly proxy: number; readonly subuser: number }
 export const noLimit: Speeds = { proxy: Number.POSITIVE_INFINITY, subuser: Number.POSITIVE_INFINITY }
 
+/** Of a VPN device after its end: enough for a payment page. */
+export const graceBytesPerSecond = 65_536
+
 /** Tokens are added in steps, so that larger chunks pass. */
 export const stepMs = 25
 /** Burst after idle time. */

@@ -46,6 +46,12 @@ export function createVpnGateways(deps: VpnDeps): NodeSide {
 /** SHA-256 of nothing that a client can present: a device without keys yet. */
 const noDigest = '0'.repeat(64)
 
+/** Until when an ended device reaches the shop; null if it never does. */
+const graceEndOf = ({ settings: { graceMs } }: VpnDeps, of: peers.NodePeerRow): number | null =>
+  graceMs === 0 || of.disabledAt !== null || of.deletedAt !== null || of.removedAt !== null
+    ? null
+    : of.expiresAt + graceMs
+
 function toRow(deps: VpnDeps, of: peers.NodePeerRow, isBlocked: boolean): StateRow<NodeDevice> {
   const { id, changedAt } = of
   const keys = openAccessKeys(deps, of)
@@ -55,6 +61,7 @@ function toRow(deps: VpnDeps, of: peers.NodePeerRow, isBlocked: boolean): StateR
     ...(keys ? toDigests(deps, keys) : { vless: noDigest, trojan: noDigest, password: noDigest }),
     state: of.removedAt !== null ? ('gone' as const) : isUp ? ('up' as const) : ('down' as const),
     expires_at: of.expiresAt,
+    grace_until: isBlocked ? null : graceEndOf(deps, of),
     speed_mbit: of.speedMegabits,
     owner: ownerName(of.customer, deps.sha256),
   }

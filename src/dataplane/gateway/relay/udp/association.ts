@@ -26,6 +26,8 @@ type AssociationDeps = Pick<
   readonly limits: UdpLimits
   /** Takes one datagram from the customer's packet limit. */
   readonly mayPass: () => boolean
+  /** Whether a datagram of the client may be sent; without it, any may. */
+  readonly maySend?: ((payload: Uint8Array) => boolean) | undefined
   /** Hosts are recorded for this customer. */
   readonly keepsHosts: boolean
   readonly onEnd: (association: UdpAssociation) => void
@@ -84,6 +86,7 @@ export class UdpAssociation implements OpenTunnel, DatagramOwner {
   /** A datagram of the client. */
   send(target: ConnectTarget, payload: Uint8Array): void {
     const nowMs = this.deps.clock()
+    if (this.deps.maySend?.(payload) === false) return
     if (!this.isOver && this.deps.mayPass()) this.destinations.send(target, payload, nowMs)
   }
 

@@ -4,6 +4,7 @@ import type { Snapshot } from '../../../agent/snapshot.ts'
 import { type Access, accessRefusal, type Moment } from '../../access/admission.ts'
 import type { ChosenWay, createWayChooser, EgressPath } from '../../access/exit-choice.ts'
 import type { ExitHealth } from '../../access/exit-health.ts'
+import { isGraceQuestion } from '../../access/grace.ts'
 import type { NameCounts, TunnelLimits, UdpLimits } from '../../access/limits.ts'
 import type { Policy } from '../../access/policy.ts'
 import type { OpenTunnels } from '../../access/recheck.ts'
@@ -121,6 +122,10 @@ export class UdpAssociations {
       clock,
       limits: udp,
       mayPass: () => packets.take(access.owner),
+      maySend:
+        access.kind === 'device' && access.isInGrace
+          ? (payload: Uint8Array) => isGraceQuestion(payload, this.deps.policy().grace)
+          : undefined,
       keepsHosts,
       find: (target: ConnectTarget) => finder.find(target, way, access.owner),
       // The only destination was counted with the association.
