@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { enginesOf } from '../harness/database.ts'
 import { type Service, startService } from '../harness/service.ts'
+import { sellVpn, vpnGatewayIsSeen } from '../harness/vpn.ts'
 
 const html = { Accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
 
@@ -29,9 +30,12 @@ describe.each([...enginesOf('postgres')])('the secret link of a VPN subscription
     expect([head.status, await head.text()]).toEqual([200, ''])
   })
 
-  test('the secret link serves a browser a page with the QR code that loads nothing from other hosts', async () => {
-    const { subscription_url: url } = await buySubscription()
-    const answer = await fetch(url, { headers: html })
+  test('the secret link serves a browser a page that loads nothing and has no key or QR code before a press', async () => {
+    const { subscription_url: url, device } = await buySubscription()
+    const first = await (await fetch(url, { headers: html })).text()
+    expect(first).not.toMatch(/<svg|<img|PrivateKey/)
+    expect(first).toContain(`${service.url}/#/vpn`)
+    const answer = await fetch(`${url}?device=${device}&show=wireguard`, { headers: html })
     expect(answer.headers.get('content-type')).toBe('text/html; charset=utf-8')
     expect(answer.headers.get('vary')).toBe('Accept, Accept-Language')
     const policy = answer.headers.get('content-security-policy') ?? ''
@@ -41,7 +45,7 @@ describe.each([...enginesOf('postgres')])('the secret link of a VPN subscription
     expect(page).toContain('<svg ')
     expect(page).toMatch(/<body>\s*<main>[^]*<\/main>\s*<\/body>/)
     expect(page).toContain('Anna&#39;s')
-    expect(page).not.toMatch(/<script|https?:\/\/(?!www\.w3\.org\/2000\/svg)/)
+    expect(page).not.toMatch(/<script|<link|<iframe|src=|url\(|@import/)
     expect(page).not.toContain('PrivateKey')
   })
 
@@ -85,6 +89,55 @@ describe.each([...enginesOf('postgres')])('the secret link of a VPN subscription
     expect(await (await fetch(url, { headers: html })).text()).toContain('Expired')
     await service.post('/vpn/renew', { period: 1 }, { token })
     expect(await (await fetch(url, { headers: html })).text()).toContain('Valid until')
+  })
+})
+
+describe('the page of a secret link whose gateway serves apps', () => {
+  test('the page has one button per app that imports the link, days and traffic left, and a QR code of the link after a press', async () => {
+    const service = await startService('sqlite', {
+      TURNPIKE_GATEWAY_VPN: 'on',
+      TURNPIKE_CONTACT: 'https://help.example/',
+    })
+    try {
+      await sellVpn(service, { months: { 1: 299 }, traffic_gb: 100 })
+      await vpnGatewayIsSeen(service)
+      const { token } = await service.newCustomer(10_000n)
+      const { subscription_url: url } = (await service.post('/vpn/buy', { period: 1 }, { token })).data
+      const page = await (await fetch(url, { headers: html })).text()
+      const links = [...page.matchAll(/href="([^"]+)"/g)].map(([, link = '']) => link.replaceAll('&#38;', '&'))
+      const encoded = encodeURIComponent(url)
+      expect(links.slice(0, 7)).toEqual([
+        `${service.url}/#/vpn`,
+        `happ://add/${url}`,
+        `v2rayng://install-config?name=VPN&url=${encoded}`,
+        `hiddify://import/${url}#VPN`,
+        `streisand://import/${url}`,
+        `sing-box://import-remote-profile?url=${encoded}#VPN`,
+        '?show=qr',
+      ])
+      expect(links).toContain('https://help.example/')
+      expect(page).toContain('31 days<br>Traffic left: 100.0 / 100.0 GB')
+      expect(page).not.toContain('<svg')
+      const pressed = await (await fetch(`${url}?show=qr`, { headers: html })).text()
+      expect(pressed).toContain('aria-label="QR code of the link"><svg')
+      service.clock.advanceDays(34)
+      await vpnGatewayIsSeen(service)
+      const russian = { ...html, 'Accept-Language': 'ru' }
+      const ended = await (await fetch(url, { headers: russian })).text()
+      expect(ended).toMatch(/Срок истёк .*Продлите подписку[^]*Осталось: 0 дней[^]*Продлить или оплатить/)
+      const { headers } = await fetch(url)
+      const read = (name: string) => Buffer.from(headers.get(name)?.slice(7) ?? '', 'base64').toString()
+      expect(read('announce')).toMatch(/^Expired .*\/#\/vpn$/)
+      expect(read('profile-title')).toBe('VPN: device 1')
+      expect(headers.get('subscription-userinfo')).toMatch(/^upload=0; download=0; total=100000000000; expire=\d{10}$/)
+      expect([headers.get('profile-update-interval'), headers.get('support-url')]).toEqual([
+        '12',
+        'https://help.example/',
+      ])
+      expect(headers.get('profile-web-page-url')).toBe(url)
+    } finally {
+      await service.stop()
+    }
   })
 })
 

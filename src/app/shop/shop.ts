@@ -329,7 +329,14 @@ function openApi(
     ],
     console: openConsole(builtConsole, runtime.random),
     plain: [
-      vpnLinkRoute({ ...services, drawing, linksPerMinute: config.linksPerMinute, contact: config.contact?.url }),
+      vpnLinkRoute({
+        ...services,
+        ...runtime,
+        drawing,
+        publicUrl,
+        linksPerMinute: config.linksPerMinute,
+        contact: config.contact?.url,
+      }),
       payPageRoute({ ...services, contact: config.contact }),
       notifyRoute(services),
     ],

@@ -1,16 +1,17 @@
-import { createMoment } from '../../../core/messages/numbers.ts'
-import { toIso } from '../../../core/time.ts'
+import type { Clock } from '../../../core/time.ts'
 import type { AppIdentity, Configuration, Drawing, Vpn } from '../../../domains/vpn/index.ts'
-import { readHardwareId, toDeviceName, type View } from '../../../domains/vpn/rules.ts'
-import { createHtmlPages, escapeHtml } from '../../html-page.ts'
+import { readHardwareId, toDeviceName } from '../../../domains/vpn/rules.ts'
 import type { PlainRoute } from '../../http.ts'
 import { type AnswerLanguage, languageOf } from '../../language.ts'
 import { type AppFormat, appFormats, formatOfApp, writeLink } from './link-formats.ts'
-import { linkPath } from './shapes.ts'
+import { meaningOf, type PageContent, pagePolicy, shownParts, writePage } from './link-page.ts'
+import { linkPath, toLink } from './shapes.ts'
 
 type Deps = {
   readonly vpn: Vpn
   readonly drawing: Drawing
+  readonly clock: Clock
+  readonly publicUrl: () => string
   readonly linksPerMinute: number
   /** A link or an e-mail address; apps show a link. */
   readonly contact: string | undefined
@@ -36,45 +37,11 @@ const texts = {
     ru: 'Все устройства заняты. Удалите одно или докупите место в магазине.',
   },
   noDevice: { en: 'This subscription has no such device.', ru: 'У этой подписки нет такого устройства.' },
-  location: { en: 'Location', ru: 'Расположение:' },
-  node: { en: 'node', ru: 'узел' },
-  scan: {
-    en: 'In the WireGuard app choose <b>Add a tunnel</b>, then <b>Scan from QR code</b>.',
-    ru: 'В приложении WireGuard нажмите «+» и отсканируйте QR-код.',
-  },
-  qr: { en: 'QR code of the configuration', ru: 'QR-код конфигурации' },
-  ownKey: {
-    en: 'This device uses your own key: add your private key to the configuration.',
-    ru: 'У этого устройства ваш собственный ключ: впишите закрытый ключ в конфигурацию.',
-  },
-  download: { en: 'Download the configuration', ru: 'Скачать конфигурацию' },
-  devices: { en: 'Devices', ru: 'Устройства' },
-  secret: {
-    en: 'Anyone with this link can use your VPN. You can replace it on the VPN page of the shop.',
-    ru: 'Любой, у кого есть эта ссылка, может пользоваться вашим VPN. Заменить её можно в магазине на странице VPN.',
-  },
-  expired: { en: 'Expired', ru: 'Срок истёк' },
-  until: { en: 'Valid until', ru: 'Действует до' },
-  renew: {
-    en: 'Renew the subscription to use this configuration again.',
-    ru: 'Продлите подписку, чтобы конфигурация снова заработала.',
-  },
-  disabled: { en: 'Disabled. Ask the seller.', ru: 'Отключена. Обратитесь к продавцу.' },
-  usedUp: { en: 'All traffic is used up.', ru: 'Трафик исчерпан.' },
 } as const
 
-const pages = createHtmlPages(
-  `svg { display: block; width: 100%; max-width: 24rem; margin: 1rem auto; border-radius: .5rem; background: #fff }
-ul { padding: 0; list-style: none; display: flex; flex-wrap: wrap; gap: .5rem }
-a { display: inline-block; padding: .5rem .9rem; border: 1px solid currentColor; border-radius: .5rem }
-a { color: inherit; text-decoration: none }
-a[aria-current] { font-weight: 600; background: color-mix(in srgb, currentColor 12%, transparent) }
-`,
-  'none',
-)
-
 /** Serves a secret link as text or as a page with a QR code. An unknown and an expired link get the same 404. */
-export function vpnLinkRoute({ vpn, drawing, linksPerMinute, contact }: Deps): PlainRoute {
+export function vpnLinkRoute(deps: Deps): PlainRoute {
+  const { vpn, drawing, linksPerMinute } = deps
   return {
     path: `${linkPath}:secret`,
     perMinute: linksPerMinute,
@@ -89,10 +56,11 @@ export function vpnLinkRoute({ vpn, drawing, linksPerMinute, contact }: Deps): P
       if (!opened) return plain(texts.notValid[language], 404)
       const format = formatOf(query.get('format'), request.headers, opened.gateways.length > 0)
       if (!format) return plain(texts.noFormat[language], 400)
-      if (isAppFormat(format)) return renderApp(format, opened, app !== undefined, contact, language)
-      const { view, configuration } = opened
+      if (isAppFormat(format)) return renderApp(format, opened, app !== undefined, deps, language)
+      if (format === 'html') return renderPage(deps, opened, query, language)
+      const { configuration } = opened
       if (!configuration) return plain((opened.device ? texts.noWireGuard : texts.noDevice)[language], 404)
-      return render(format, view, configuration, drawing, language)
+      return render(format, configuration, drawing)
     },
   }
 }
@@ -134,7 +102,7 @@ function renderApp(
   format: AppFormat,
   opened: Opened,
   hasHardwareId: boolean,
-  contact: string | undefined,
+  { contact, publicUrl }: Deps,
   language: AnswerLanguage,
 ): Response {
   const { view, device, keys, gateways, refused } = opened
@@ -158,31 +126,47 @@ function renderApp(
       .map(([key, value]) => `${key}=${value}`)
       .join('; '),
   })
+  headers.set('Profile-Web-Page-Url', toLink(publicUrl(), view.secret))
+  headers.set('Content-Disposition', `attachment; filename*=UTF-8''${encodeURIComponent(name ?? 'VPN')}`)
   if (contact?.startsWith('https:')) headers.set('Support-Url', contact)
   if (hasHardwareId) headers.set('X-Hwid-Active', 'true')
   if (refused === 'devices') {
     headers.set('X-Hwid-Max-Devices-Reached', 'true')
     headers.set('X-Hwid-Limit', 'true')
   }
-  if (notice !== undefined) headers.set('Announce', inBase64(notice))
-  else if (view.status !== 'ACTIVE') headers.set('Announce', inBase64(meaningOf(view, language)))
+  const state = view.status === 'ACTIVE' ? undefined : meaningOf(view, language)
+  const announced = notice ?? state
+  if (announced !== undefined) headers.set('Announce', inBase64(`${announced} ${publicUrl()}/#/vpn`))
   return new Response(text, { headers })
 }
 
-function render(
-  format: Format,
-  view: View,
-  configuration: Configuration,
-  drawing: Drawing,
+function renderPage(
+  { drawing, clock, publicUrl, contact }: Deps,
+  { view, device, configuration, gateways }: Opened,
+  query: URLSearchParams,
   language: AnswerLanguage,
 ): Response {
-  const { text } = configuration
+  const named = query.get('device')
+  const url = toLink(publicUrl(), view.secret) + (named === null ? '' : `?${new URLSearchParams({ device: named })}`)
+  const content: PageContent = {
+    view,
+    device,
+    configuration,
+    isForApps: gateways.length > 0,
+    url,
+    renewUrl: `${publicUrl()}/#/vpn`,
+    contact,
+    show: shownParts.find((each) => each === query.get('show')),
+    drawSvg: (text) => drawing.svg(text),
+    nowMs: clock(),
+  }
+  return new Response(writePage(content, language), { headers: headersOf('text/html') })
+}
+
+function render(format: Format, { text }: Configuration, drawing: Drawing): Response {
   if (format === 'svg') return new Response(drawing.svg(text), { headers: headersOf('image/svg+xml') })
   if (format === 'png') {
     return new Response(drawing.png(text) as Uint8Array<ArrayBuffer>, { headers: headersOf('image/png') })
-  }
-  if (format === 'html') {
-    return new Response(page(view, configuration, drawing.svg(text), language), { headers: headersOf('text/html') })
   }
   const file = { 'Content-Disposition': 'attachment; filename="turnpike.conf"' }
   return new Response(text, { headers: { ...headersOf('text/plain'), ...file } })
@@ -190,36 +174,10 @@ function render(
 
 const headersOf = (type: string): Record<string, string> => ({
   'Content-Type': type.startsWith('text/') ? `${type}; charset=utf-8` : type,
-  'Content-Security-Policy': pages.policy,
+  'Content-Security-Policy': pagePolicy,
   Vary: 'Accept, Accept-Language',
   'X-Robots-Tag': 'noindex, nofollow',
 })
 
 const plain = (text: string, status: number): Response =>
   new Response(`${text}\n`, { status, headers: headersOf('text/plain') })
-
-function page(view: View, { device, location }: Configuration, svg: string, language: AnswerLanguage): string {
-  const say = (text: keyof typeof texts): string => texts[text][language]
-  const devices = view.devices.map((each) => {
-    const current = each.id === device.id ? ' aria-current="page"' : ''
-    return `<li><a href="?device=${each.id}"${current}>${escapeHtml(each.name)}</a></li>`
-  })
-  const key = device.ownKey ? `<p>${say('ownKey')}</p>` : ''
-  const content = `<p>${meaningOf(view, language)}<br>
-<small>${say('location')} ${escapeHtml(location)}, ${say('node')} ${view.node}</small></p>
-<p>${say('scan')}</p>
-<div role="img" aria-label="${say('qr')}">${svg}</div>
-${key}<p><a href="?device=${device.id}&amp;format=conf">${say('download')}</a></p>
-${devices.length > 1 ? `<nav aria-label="${say('devices')}"><ul>${devices.join('')}</ul></nav>` : ''}
-<p><small>${say('secret')}</small></p>`
-  return pages.write(language, `VPN: ${device.name}`, device.name, content)
-}
-
-function meaningOf(view: View, language: AnswerLanguage): string {
-  const say = (text: keyof typeof texts): string => texts[text][language]
-  const until = createMoment(language)(toIso(view.subscription.expiresAt))
-  if (view.status === 'EXPIRED' || view.status === 'GRACE') return `${say('expired')} ${until}. ${say('renew')}`
-  if (view.status === 'DISABLED') return say('disabled')
-  if (view.limits.includes('traffic')) return `${say('usedUp')} ${say('renew')}`
-  return `${say('until')} ${until}.`
-}
