@@ -10,7 +10,7 @@ import { credit } from '../harness/wired.ts'
 /** POSTs without a key: a repeat finds the state that the first one left, or is refused, and creates nothing. */
 const repeatable = `
   blockCustomer noteCustomer eraseCustomer removeCustomerFactor revokeCustomerToken revokeOperatorToken removeOperator
-  setOperatorRole closeNode drainNode endpointNode entryNode exitNode forgetUsage linkNode openNode removeNode renameNode
+  setOperatorRole closeNode drainNode endpointNode entryNode exitNode forgetUsage linkNode vpnNode openNode removeNode renameNode
   revokeNode disableProvider enableProvider setProvider setReferralTerms endCode resolveUnmatched assignExit drainExit
   removeExit disableVpn enableVpn moveVpn addStock assignRange moveRange quarantineAddress quarantineRange retireAddress
   retireRange startVerify startReconcile makeCheckpoint`

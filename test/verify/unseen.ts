@@ -96,6 +96,11 @@ export const unseen: readonly Unseen[] = [
   })),
   {
     table: 'nodes',
+    column: 'vpn_links',
+    because: 'it only says how apps connect, the operator sees it, and no sale or price depends on it',
+  },
+  {
+    table: 'nodes',
     column: 'interface_mbit',
     because: 'the next report of the node writes it again, within seconds; CHECK limits it to 800 Gbit/s',
   },

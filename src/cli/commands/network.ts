@@ -84,6 +84,13 @@ export const nodeCommands: readonly OperationCommand[] = [
     args: 'link_mbit',
     show: (data) => `The link limit of ${data.name} is ${data.link_mbit} Mbit/s.`,
   }),
+  over(nodes.vpnNode, 'node vpn', {
+    show: ({ name, vpn_links: { fingerprint, alpn, port, protocols } }) => [
+      `Links name ${name} with the fingerprint ${fingerprint ?? 'firefox'}, ` +
+        `ALPN ${(alpn ?? ['http/1.1']).join(',') || 'none'}, port ${port ?? 'as reported'}, ` +
+        `protocols ${(protocols ?? ['all']).join(',') || 'none'}. Apps refresh within 12 hours.`,
+    ],
+  }),
   over(nodes.endpointNode, 'node endpoint', { show: (of) => `${of.name} is reached at ${of.endpoint?.host} now.` }),
   over(nodes.entryNode, 'node entry', {
     show: (of) =>

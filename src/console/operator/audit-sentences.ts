@@ -79,6 +79,7 @@ export const auditSentences = translated(
     addNode: pair('Added the node {name}', 'Добавлен узел {name}'),
     keyNode: pair('Created a join key for {name}', 'Выдан ключ узлу {name}'),
     linkNode: pair('Set the bandwidth of {name} to {link_mbit} Mbit/s', 'Канал узла {name} теперь {link_mbit} Мбит/с'),
+    vpnNode: pair('Set how VPN links name {name}', 'Изменены ссылки VPN на узел {name}'),
     endpointNode: pair(
       'Set the address of {name} to {host}:{port}',
       'Адрес узла {name} для покупателей теперь {host}:{port}',

@@ -66,6 +66,14 @@ const nodeMessages = messages({
       'подскажет, что делать. Если машина не отвечает, обратитесь к хостингу. Прокси переедут на другие шлюзы с ' +
       'теми же адресами, срок прерванных прокси не идёт.',
   ),
+  vpnLinks: pair('VPN links', 'Ссылки VPN'),
+  vpnLinksAbout: pair(
+    'How links of VPN apps name this gateway. Apps take it with their next refresh, within 12 hours.',
+    'Как ссылки приложений VPN называют этот шлюз. Приложения возьмут это при обновлении, в течение 12 часов.',
+  ),
+  fingerprint: pair('Fingerprint (ClientHello)', 'Отпечаток (ClientHello)'),
+  linkPort: pair('Port in links; 0 as reported', 'Порт в ссылках; 0 — как у шлюза'),
+  linkProtocols: pair('Protocols: vless,trojan,http or default', 'Протоколы: vless,trojan,http или default'),
   neverJoined: pair(
     'The node has never joined. Create a join key and run the command on its machine.',
     'Узел ещё не подключался. Создайте ключ и выполните команду на его машине.',
@@ -150,6 +158,43 @@ function Paths({ of }: { readonly of: Node['paths'] }) {
   )
 }
 
+/** How links of VPN apps name a gateway. */
+function VpnLinks({ of }: { readonly of: Node }) {
+  const { t } = useMessages(nodeMessages)
+  const { fingerprint, alpn, port, protocols } = of.vpn_links
+  const names = ['default', 'firefox', 'chrome', 'safari', 'edge', 'ios', 'android', 'random', 'randomized'] as const
+  return (
+    <RoleAct
+      operation="vpnNode"
+      label={t.vpnLinks}
+      about={t.vpnLinksAbout}
+      fields={[
+        {
+          name: 'fingerprint',
+          label: t.fingerprint,
+          kind: 'choice',
+          options: names.map((each) => [each, each] as const),
+          initial: fingerprint ?? 'default',
+        },
+        { name: 'alpn', label: 'ALPN', initial: alpn === null ? 'default' : alpn.join(',') || 'none' },
+        { name: 'port', label: t.linkPort, kind: 'number', initial: port ?? 0 },
+        { name: 'protocols', label: t.linkProtocols, initial: protocols === null ? 'default' : protocols.join(',') },
+      ]}
+      run={(given) =>
+        api.call('vpnNode', {
+          params: { name: of.name },
+          body: {
+            fingerprint: names.find((each) => each === given['fingerprint']) ?? 'default',
+            alpn: String(given['alpn']),
+            port: Number(given['port']),
+            protocols: String(given['protocols']),
+          },
+        })
+      }
+    />
+  )
+}
+
 function Actions({ of }: { readonly of: Node }) {
   const { t } = useMessages(nodeMessages)
   const params = { name: of.name }
@@ -174,6 +219,7 @@ function Actions({ of }: { readonly of: Node }) {
         ]}
         run={({ host, port }) => api.call('endpointNode', { params, body: { host: String(host), port: Number(port) } })}
       />
+      {of.kind === 'gateway' && <VpnLinks of={of} />}
       {of.state !== 'closed' && (
         <RoleAct
           operation="keyNode"

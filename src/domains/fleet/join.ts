@@ -28,6 +28,7 @@ import {
   secretCachedMs,
   usualLinkMegabits,
 } from './rules.ts'
+import { usualLinks, type VpnLinks } from './rules-links.ts'
 import { type SampledSlots, sample } from './samples.ts'
 import * as store from './store.ts'
 
@@ -115,6 +116,7 @@ export async function add(deps: FleetDeps, tx: Tx, newNode: NewNode): Promise<No
     entry: null,
     hopTls: null,
     hops: [],
+    vpnLinks: usualLinks,
     awaitsState: false,
   }
   await store.insertNode(tx, node, pair ? deps.vault.seal(pair.privateKey, contextOf(node.id)) : null)
@@ -252,6 +254,10 @@ export const remove = (deps: FleetDeps, name: string, assertLeft: (tx: Tx) => Pr
 /** Sets a node's bandwidth; the default follows its interfaces. It applies to claims from now on. */
 export const setLink = (deps: FleetDeps, name: string, megabits: number): Promise<Node> =>
   change(deps, name, (tx, node) => store.setLink(tx, node.id, megabits))
+
+/** Sets how links of VPN apps name a gateway. Omitted settings stay. Apps take it with their next refresh. */
+export const setVpnLinks = (deps: FleetDeps, name: string, links: Partial<VpnLinks>): Promise<Node> =>
+  change(deps, name, (tx, node) => store.setVpnLinks(tx, node.id, { ...node.vpnLinks, ...links }))
 
 /** Sets where customers and other gateways reach a node. A VPN node listens at a new port after its next start. */
 export const setEndpoint = (

@@ -3,6 +3,7 @@ import * as fc from 'fast-check'
 import type { NodeId } from '../../core/ids.ts'
 import { noStalls, runningSince } from '../../core/stall-monitor.ts'
 import { chooseNode, isLink, isLive, isOnline, locationsOf, type Node } from './rules.ts'
+import { usualLinks } from './rules-links.ts'
 
 const nowMs = 1_000_000_000
 const since = runningSince({ clock: () => nowMs, stalls: noStalls })
@@ -28,6 +29,7 @@ const node = (id: string, of: Partial<Node> = {}): Node => ({
   entry: null,
   hopTls: null,
   hops: [],
+  vpnLinks: usualLinks,
   awaitsState: false,
   ...of,
 })

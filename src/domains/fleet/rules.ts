@@ -2,6 +2,7 @@ import { readAddress } from '../../core/address.ts'
 import { randomBase32 } from '../../core/base32.ts'
 import type { NodeId } from '../../core/ids.ts'
 import type { RunningSince } from '../../core/stall-monitor.ts'
+import type { VpnLinks } from './rules-links.ts'
 
 export type NodeKind = 'gateway' | 'vpn'
 
@@ -36,6 +37,8 @@ export type Node = {
   readonly linkMegabits: number
   /** Since when it is being drained. */
   readonly drainedAt: number | null
+  /** How links of VPN apps name a gateway. */
+  readonly vpnLinks: VpnLinks
   /** The gateway where the customers of its addresses enter; its own id if it is an entry itself. */
   readonly entry: string | null
   readonly hopTls: HopTls | null
@@ -302,3 +305,5 @@ export const passwordKeyContext = (id: number): string => `password key ${id}`
 
 /** Binds a sealed private key to its node's row. */
 export const contextOf = (id: NodeId): string => `node ${id} private key`
+
+export { fingerprints, type LinkProtocol, linkAlpn, linkProtocols, usualLinks, type VpnLinks } from './rules-links.ts'

@@ -46,8 +46,9 @@ import {
   toFigure,
   usualLinkMegabits,
 } from './rules.ts'
+import { readVpnLinks, type VpnLinks } from './rules-links.ts'
 
-const flatColumns = columnsOf<Omit<Node, 'endpoint' | 'key' | 'health' | 'entry' | 'hopTls' | 'hops'>>({
+const flatColumns = columnsOf<Omit<Node, 'endpoint' | 'key' | 'health' | 'entry' | 'hopTls' | 'hops' | 'vpnLinks'>>({
   id: idColumn('id'),
   kind: oneOf('kind', ['gateway', 'vpn']),
   name: textColumn('name'),
@@ -119,6 +120,7 @@ const nodes = recordsOf(
     health: has(row, 'boot', 'tunnels', 'lag_ms', 'total_bytes') ? toHealth(row) : null,
     entry: orNull(textColumn('entry_node')).read(row['entry_node']),
     hopTls: has(row, 'hop_tls_port', 'hop_tls_key') ? hopTlsColumns.read(row) : null,
+    vpnLinks: readVpnLinks(orNull(textColumn('vpn_links')).read(row['vpn_links'])),
     hops: readHops(orNull(textColumn('hops')).read(row['hops'])),
   }),
 )
@@ -147,6 +149,10 @@ export const findLink = async (reader: Reader, node: string): Promise<{ megabits
 
 export async function setLink(tx: Tx, node: NodeId, megabits: number): Promise<void> {
   await tx.run('UPDATE nodes SET link_mbit = $2 WHERE id = $1', [node, megabits])
+}
+
+export async function setVpnLinks(tx: Tx, node: NodeId, links: VpnLinks): Promise<void> {
+  await tx.run('UPDATE nodes SET vpn_links = $2 WHERE id = $1', [node, JSON.stringify(links)])
 }
 
 /** Whether a node may serve things that the books do not know. */

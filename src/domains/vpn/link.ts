@@ -1,5 +1,5 @@
 import { runningSince } from '../../core/stall-monitor.ts'
-import { isServing, type Node } from '../fleet/rules.ts'
+import { isServing, type Node, type VpnLinks } from '../fleet/rules.ts'
 import { openAccessKeys } from './access-keys.ts'
 import { type AppIdentity, takeAppDevice } from './app-devices.ts'
 import { configure } from './devices.ts'
@@ -42,6 +42,8 @@ export type VpnGateway = {
   readonly name: string
   readonly host: string
   readonly port: number
+  /** The operator's settings of links. */
+  readonly links: VpnLinks
   /** SHA-256 of its certificate, in hex, and of that one's public key, in base64, if no authority has signed it. */
   readonly pin: { readonly certificate: string; readonly key: string } | null
 }
@@ -54,9 +56,15 @@ async function listGateways(deps: VpnDeps): Promise<VpnGateway[]> {
     .flatMap((node) => toVpnGateway(node) ?? [])
 }
 
-function toVpnGateway({ name, location, health, hopTls }: Node): VpnGateway | undefined {
+function toVpnGateway({ name, location, health, hopTls, vpnLinks: links }: Node): VpnGateway | undefined {
   if (!health?.tls || health.isForVpn !== true) return undefined
   const { host, port, pin } = health.tls
   const key = hopTls && Buffer.from(hopTls.key, 'base64url').toString('base64')
-  return { name: `${location} ${name}`, host, port, pin: pin && key ? { certificate: pin, key } : null }
+  return {
+    name: `${location} ${name}`,
+    host,
+    port: links.port ?? port,
+    links,
+    pin: pin && key ? { certificate: pin, key } : null,
+  }
 }

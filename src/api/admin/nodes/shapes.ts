@@ -3,12 +3,16 @@ import type { RunningSince } from '../../../core/stall-monitor.ts'
 import {
   boundOf,
   type EarlierFigures,
+  fingerprints,
   type HopPath,
   isLink,
   isLocationName,
   isNodeName,
   isOnline,
+  linkAlpn,
+  linkProtocols,
   type Node,
+  type VpnLinks,
 } from '../../../domains/fleet/rules.ts'
 import {
   bodyInteger,
@@ -76,6 +80,14 @@ const node = named('Node', {
     25_000,
   ).nullable(),
   drained_at: moment('Start of draining; null if the node is not being drained.').nullable(),
+  vpn_links: z
+    .object({
+      fingerprint: text('ClientHello that apps imitate; null for firefox.', 'edge').nullable(),
+      alpn: list('Protocols over TLS that apps offer; null for http/1.1.', z.string()).nullable(),
+      port: whole('Port in links; null for the one that the gateway reports.', 443).nullable(),
+      protocols: list('Protocols in links; null for all.', z.string()).nullable(),
+    })
+    .openapi({ description: 'How links of VPN apps name this gateway.' }),
   is_entry: flag('Whether customers of other gateways’ addresses can enter at this gateway.'),
   paths: rows('Paths that begin or end at this gateway.', {
     entry: text('Gateway where customers enter.', 'gate-1'),
@@ -140,6 +152,11 @@ export const toNode = (
   link_mbit: boundOf(of.linkMegabits, of.health?.interfaceMegabits),
   interface_mbit: of.health?.interfaceMegabits ?? null,
   drained_at: isoOrNull(of.drainedAt),
+  vpn_links: {
+    ...of.vpnLinks,
+    alpn: of.vpnLinks.alpn && [...of.vpnLinks.alpn],
+    protocols: of.vpnLinks.protocols && [...of.vpnLinks.protocols],
+  },
   is_entry: of.entry === of.id,
   paths: paths.map((each) => toPath(each, since)),
 })
@@ -270,6 +287,54 @@ export const linkNode = operation('linkNode', 'POST /nodes/{name}/link', {
   params: nodeParam,
   body: z.object({ link_mbit: link() }),
   answer: node,
+})
+
+/** A list with commas, or `default`. */
+const choices = <Item extends string>(description: string, all: readonly Item[], none: readonly string[] = []) =>
+  z
+    .string()
+    .refine(
+      (given) =>
+        given === 'default' || none.includes(given) || given.split(',').every((each) => all.includes(each as Item)),
+      problem('one_of', { allowed: [...all, ...none, 'default'] }),
+    )
+    .transform((given): Item[] | null =>
+      given === 'default' ? null : all.filter((each) => given.split(',').includes(each)),
+    )
+    .openapi({ type: 'string', description, example: 'default' })
+    .optional()
+
+export const vpnNode = operation('vpnNode', 'POST /nodes/{name}/vpn', {
+  summary: 'Set how links of VPN apps name a gateway; apps take it with their next refresh',
+  params: nodeParam,
+  body: z.object({
+    fingerprint: z
+      .enum([...fingerprints, 'default'])
+      .optional()
+      .openapi({ description: 'ClientHello that apps imitate. `default` is firefox.' }),
+    alpn: choices('Protocols over TLS that apps offer, with commas: h2, http/1.1; or none, or default.', linkAlpn, [
+      'none',
+    ]),
+    port: z.int().min(0).max(65_535).optional().openapi({
+      description: 'Port in links, such as that of a forwarding rule; 0 for the one that the gateway reports.',
+    }),
+    protocols: choices('Protocols in links, with commas: vless, trojan, http; or default for all.', linkProtocols),
+  }),
+  exampleBody: { fingerprint: 'edge' },
+  answer: node,
+})
+
+/** The settings that a request names. */
+export const readLinks = ({
+  fingerprint,
+  alpn,
+  port,
+  protocols,
+}: z.output<typeof vpnNode.body>): Partial<VpnLinks> => ({
+  ...(fingerprint !== undefined && { fingerprint: fingerprint === 'default' ? null : fingerprint }),
+  ...(alpn !== undefined && { alpn }),
+  ...(port !== undefined && { port: port === 0 ? null : port }),
+  ...(protocols !== undefined && { protocols }),
 })
 
 export const endpointNode = operation('endpointNode', 'POST /nodes/{name}/endpoint', {

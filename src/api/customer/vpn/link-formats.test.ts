@@ -1,11 +1,12 @@
 import { expect, test } from 'bun:test'
+import { usualLinks, type VpnLinks } from '../../../domains/fleet/rules.ts'
 import { type AppFormat, writeLink } from './link-formats.ts'
 
 const pin = { certificate: 'ab'.repeat(32), key: 'q80=' }
 const content = {
   device: 'dev_1',
   keys: { uuid: '11111111-1111-4111-8111-111111111111', password: 'secret' },
-  gateways: [{ name: 'de gw-1', host: 'gw.example', port: 443, pin }],
+  gateways: [{ name: 'de gw-1', host: 'gw.example', port: 443, pin, links: usualLinks }],
 }
 const write = (format: AppFormat, given: object = {}) => writeLink(format, { ...content, ...given }).text
 const links = (given?: object) => Buffer.from(write('base64', given), 'base64').toString().split('\n')
@@ -29,4 +30,29 @@ test('a notice is the only entry of every format', () => {
   expect(Bun.YAML.parse(write('mihomo', { notice }))).toMatchObject({
     proxies: [{ name: notice, server: '127.0.0.1' }],
   })
+})
+
+const withLinks = (links: Partial<VpnLinks>) => ({
+  gateways: content.gateways.map((each) => ({ ...each, links: { ...usualLinks, ...links } })),
+})
+
+test('the fingerprint and ALPN of a gateway are in all formats, and h2 is not offered for VLESS and Trojan', () => {
+  const given = withLinks({ fingerprint: 'edge', alpn: ['h2'] })
+  expect(links(given)[0]).toContain('fp=edge')
+  expect(links(given)[0]).not.toContain('alpn')
+  const { outbounds } = JSON.parse(write('singbox', given))
+  expect(outbounds.slice(2, 5).map((each: { tls: { alpn: string[] } }) => each.tls.alpn)).toEqual([[], [], ['h2']])
+  expect(outbounds[2].tls.utls.fingerprint).toBe('edge')
+  expect(write('mihomo', given)).toContain('"client-fingerprint":"edge"')
+})
+
+test('a protocol that is off at a gateway is in none of its links', () => {
+  const given = withLinks({ protocols: ['trojan'] })
+  expect(links(given).map((link) => link.split(':')[0])).toEqual(['trojan'])
+  expect(JSON.parse(write('singbox', given)).outbounds.map((each: { type: string }) => each.type)).toEqual([
+    'selector',
+    'urltest',
+    'trojan',
+    'direct',
+  ])
 })

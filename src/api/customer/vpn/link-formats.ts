@@ -1,3 +1,4 @@
+import { type LinkProtocol, usualLinks } from '../../../domains/fleet/rules.ts'
 import type { AccessKeys, VpnGateway } from '../../../domains/vpn/index.ts'
 
 /** What an app needs to connect a device; with `notice`, one entry that shows the text and connects nothing. */
@@ -11,10 +12,9 @@ export type LinkContent = {
 export const appFormats = ['base64', 'singbox', 'mihomo', 'xray'] as const
 export type AppFormat = (typeof appFormats)[number]
 
-/** The ClientHello that apps imitate. Filters judge the one of Chrome to a foreign address. */
-const fingerprint = 'firefox'
-/** A gateway does not find VLESS and Trojan behind HTTP/2. */
-const alpn = 'http/1.1'
+/** Filters judge the ClientHello of Chrome to a foreign address. */
+const usualFingerprint = 'firefox'
+const usualAlpn = ['http/1.1'] as const
 const select = 'Proxy'
 const auto = 'Auto'
 
@@ -28,7 +28,7 @@ type Transport = {
 const tcp: Transport = { share: { type: 'tcp' }, singBox: {}, mihomo: { network: 'tcp' }, xray: { network: 'tcp' } }
 
 /** A way to connect. A format that has no such entry leaves it out. */
-type Form = { readonly label: string; readonly protocol: 'vless' | 'trojan' | 'http'; readonly transport: Transport }
+type Form = { readonly label: string; readonly protocol: LinkProtocol; readonly transport: Transport }
 
 /** All ways, in the order in which apps show them. */
 const forms: readonly Form[] = [
@@ -38,16 +38,31 @@ const forms: readonly Form[] = [
 ]
 
 /** One form at one gateway. */
-type Entry = Form & Pick<LinkContent, 'device' | 'keys'> & { readonly gateway: VpnGateway; readonly tag: string }
+type Entry = Form &
+  Pick<LinkContent, 'device' | 'keys'> & {
+    readonly gateway: VpnGateway
+    readonly tag: string
+    readonly fingerprint: string
+    readonly alpn: readonly string[]
+  }
 
-const nowhere: VpnGateway = { name: '', host: '127.0.0.1', port: 1, pin: null }
+const nowhere: VpnGateway = { name: '', host: '127.0.0.1', port: 1, links: usualLinks, pin: null }
 
-function entriesOf({ device, keys, gateways, notice }: LinkContent): readonly Entry[] {
-  const [first] = forms
-  if (notice !== undefined) return first ? [{ ...first, device, keys, gateway: nowhere, tag: notice }] : []
+function entriesOf({ gateways, notice, ...of }: LinkContent): readonly Entry[] {
+  if (notice !== undefined) return forms.slice(0, 1).map((form) => toEntry(form, nowhere, notice, of))
   return gateways.flatMap((gateway) =>
-    forms.map((form) => ({ ...form, device, keys, gateway, tag: `${gateway.name} ${form.label}` })),
+    forms
+      .filter(({ protocol }) => gateway.links.protocols?.includes(protocol) ?? true)
+      .map((form) => toEntry(form, gateway, `${gateway.name} ${form.label}`, of)),
   )
+}
+
+function toEntry(form: Form, gateway: VpnGateway, tag: string, of: Pick<LinkContent, 'device' | 'keys'>): Entry {
+  const { fingerprint, alpn } = gateway.links
+  const offered = alpn ?? usualAlpn
+  // A gateway does not find VLESS and Trojan behind HTTP/2.
+  const fitting = form.protocol === 'http' ? offered : offered.filter((each) => each !== 'h2')
+  return { ...form, ...of, gateway, tag, fingerprint: fingerprint ?? usualFingerprint, alpn: fitting }
 }
 
 /** The format that an app reads, by its User-Agent; undefined for any other client. */
@@ -71,10 +86,11 @@ const hostOf = ({ host }: VpnGateway): string => (host.includes(':') ? `[${host}
 
 /** `vless://` and `trojan://` links. */
 const toShareLinks = (entries: readonly Entry[]): string[] =>
-  entries.flatMap(({ protocol, transport, gateway, keys, tag }) => {
+  entries.flatMap(({ protocol, transport, gateway, keys, tag, fingerprint, alpn }) => {
     if (protocol === 'http') return []
     const [key, own] = protocol === 'vless' ? [keys.uuid, { encryption: 'none' }] : [keys.password, {}]
-    const tls = { security: 'tls', ...transport.share, sni: gateway.host, alpn, fp: fingerprint }
+    const offered = alpn.length > 0 ? { alpn: alpn.join(',') } : {}
+    const tls = { security: 'tls', ...transport.share, sni: gateway.host, ...offered, fp: fingerprint }
     const pin = gateway.pin ? { pcs: gateway.pin.certificate } : {}
     const query = new URLSearchParams({ ...own, ...tls, ...pin }).toString()
     const at = `${hostOf(gateway)}:${gateway.port}`
@@ -83,10 +99,10 @@ const toShareLinks = (entries: readonly Entry[]): string[] =>
 
 /** A whole configuration of sing-box: all traffic of the machine goes to the gateway that answers first. */
 function toSingBox(entries: readonly Entry[]) {
-  const proxies = entries.map(({ protocol: type, transport, gateway, device, keys, tag }) => {
+  const proxies = entries.map(({ protocol: type, transport, gateway, device, keys, tag, fingerprint, alpn }) => {
     const utls = { enabled: true, fingerprint }
     const pin = gateway.pin ? { certificate_public_key_sha256: [gateway.pin.key] } : {}
-    const tls = { enabled: true, server_name: gateway.host, utls, alpn: [alpn], ...pin }
+    const tls = { enabled: true, server_name: gateway.host, utls, alpn, ...pin }
     const of = { type, tag, server: gateway.host, server_port: gateway.port, tls, ...transport.singBox }
     // Without packet encoding, UDP goes by VLESS's own command; gateways have no XUDP.
     if (type === 'vless') return { ...of, uuid: keys.uuid, packet_encoding: '' }
@@ -120,10 +136,10 @@ function toMihomo(entries: readonly Entry[]): string {
       (a.gateway === b.gateway ? 0 : entries.indexOf(a) - entries.indexOf(b)) ||
       mihomoOrder.indexOf(a.protocol) - mihomoOrder.indexOf(b.protocol),
   )
-  const proxies = ordered.map(({ protocol: type, transport, gateway, device, keys, tag: name }) => {
+  const proxies = ordered.map(({ protocol: type, transport, gateway, device, keys, tag: name, fingerprint, alpn }) => {
     const at = { server: gateway.host, port: gateway.port, tls: true }
     const pin = gateway.pin ? { fingerprint: gateway.pin.certificate } : {}
-    const of = { name, type, ...at, 'client-fingerprint': fingerprint, alpn: [alpn], ...pin }
+    const of = { name, type, ...at, 'client-fingerprint': fingerprint, alpn, ...pin }
     const sni = gateway.host
     // UDP of VLESS would be XUDP, which gateways do not have.
     if (type === 'vless') return { ...of, servername: sni, uuid: keys.uuid, udp: false, ...transport.mihomo }
@@ -144,11 +160,11 @@ function toMihomo(entries: readonly Entry[]): string {
 
 /** A whole configuration of Xray for each entry. */
 const toXray = (entries: readonly Entry[]) =>
-  entries.flatMap(({ protocol, transport, gateway, keys, tag: remarks }) => {
+  entries.flatMap(({ protocol, transport, gateway, keys, tag: remarks, fingerprint, alpn }) => {
     if (protocol === 'http') return []
     const { host: address, port } = gateway
     const pin = gateway.pin ? { pinnedPeerCertSha256: gateway.pin.certificate } : {}
-    const tlsSettings = { serverName: address, alpn: [alpn], fingerprint, ...pin }
+    const tlsSettings = { serverName: address, alpn, fingerprint, ...pin }
     const streamSettings = { ...transport.xray, security: 'tls', tlsSettings }
     const settings =
       protocol === 'vless'

@@ -1,0 +1,36 @@
+/** Protocols of share links. */
+export const linkProtocols = ['vless', 'trojan', 'http'] as const
+export type LinkProtocol = (typeof linkProtocols)[number]
+
+/** The ClientHello that apps imitate, by the names of their library. */
+export const fingerprints = ['firefox', 'chrome', 'safari', 'edge', 'ios', 'android', 'random', 'randomized'] as const
+export const linkAlpn = ['h2', 'http/1.1'] as const
+
+/** How links name a gateway. Null follows the default: the port and the protocols that it serves. */
+export type VpnLinks = {
+  readonly fingerprint: (typeof fingerprints)[number] | null
+  /** Protocols over TLS that apps offer; an empty list offers none. */
+  readonly alpn: readonly (typeof linkAlpn)[number][] | null
+  readonly port: number | null
+  readonly protocols: readonly LinkProtocol[] | null
+}
+
+export const usualLinks: VpnLinks = { fingerprint: null, alpn: null, port: null, protocols: null }
+
+/** The settings from their stored form, JSON; another text has none. */
+export function readVpnLinks(text: string | null): VpnLinks {
+  const value: unknown = text === null ? null : JSON.parse(text)
+  if (typeof value !== 'object' || value === null) return usualLinks
+  const fields = new Map<string, unknown>(Object.entries(value))
+  const among = <Item extends string>(name: string, all: readonly Item[]): readonly Item[] | null => {
+    const given = fields.get(name)
+    return Array.isArray(given) ? all.filter((each) => given.includes(each)) : null
+  }
+  const port = fields.get('port')
+  return {
+    fingerprint: fingerprints.find((each) => each === fields.get('fingerprint')) ?? null,
+    alpn: among('alpn', linkAlpn),
+    port: typeof port === 'number' && Number.isSafeInteger(port) && port >= 1 && port <= 65_535 ? port : null,
+    protocols: among('protocols', linkProtocols),
+  }
+}
