@@ -93,7 +93,7 @@ export function graceOf({ vpnPayHosts, vpnDns }: ConfigOf<typeof vpnSettings>, p
   const { hostname, port, protocol } = new URL(publicUrl)
   const shop = hostname.replace(/^\[|\]$/g, '')
   const shopPort = Number(port) || (protocol === 'https:' ? 443 : 80)
-  const pages = vpnPayHosts.map((host) => ({ host, ports: webPorts }))
+  const pages = vpnPayHosts.map((name) => ({ host: name, ports: webPorts }))
   const resolvers = [...new Set([...vpnDns, ...knownResolvers])].slice(0, 20)
   return { hosts: [{ host: shop, ports: [shopPort] }, ...pages], resolvers }
 }

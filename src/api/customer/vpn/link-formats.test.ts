@@ -32,8 +32,8 @@ test('a notice is the only entry of every format', () => {
   })
 })
 
-const withLinks = (links: Partial<VpnLinks>) => ({
-  gateways: content.gateways.map((each) => ({ ...each, links: { ...usualLinks, ...links } })),
+const withLinks = (given: Partial<VpnLinks>) => ({
+  gateways: content.gateways.map((each) => ({ ...each, links: { ...usualLinks, ...given } })),
 })
 
 test('the fingerprint and ALPN of a gateway are in all formats, and h2 is not offered for VLESS and Trojan', () => {

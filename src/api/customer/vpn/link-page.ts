@@ -8,7 +8,7 @@ import type { AnswerLanguage } from '../../language.ts'
 
 /** What a press of a button shows: a QR code of the link, or the WireGuard configuration. */
 export const shownParts = ['qr', 'wireguard'] as const
-export type ShownPart = (typeof shownParts)[number]
+type ShownPart = (typeof shownParts)[number]
 
 export type PageContent = {
   readonly view: View
@@ -91,7 +91,11 @@ const advice = {
 } as const
 
 /** Apps that import a subscription by one press. `name` is what an app calls it. */
-const apps: readonly { readonly app: string; readonly runsOn: string; toLink(url: string, name: string): string }[] = [
+const apps: readonly {
+  readonly app: string
+  readonly runsOn: string
+  readonly toLink: (url: string, name: string) => string
+}[] = [
   { app: 'Happ', runsOn: 'iPhone, Android, Windows, macOS', toLink: (url) => `happ://add/${url}` },
   {
     app: 'v2rayNG',
@@ -208,7 +212,7 @@ ${key}<p><a href="?device=${device.id}&amp;format=conf">${say('download')}</a></
 function hrefOf(url: string, show: ShownPart): string {
   const query = new URL(url).searchParams
   query.set('show', show)
-  return escapeHtml(`?${query}`)
+  return escapeHtml(`?${query.toString()}`)
 }
 
 function devicesOf({ view, device }: PageContent, language: AnswerLanguage): string {

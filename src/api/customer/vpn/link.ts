@@ -147,7 +147,8 @@ function renderPage(
   language: AnswerLanguage,
 ): Response {
   const named = query.get('device')
-  const url = toLink(publicUrl(), view.secret) + (named === null ? '' : `?${new URLSearchParams({ device: named })}`)
+  const ofDevice = named === null ? '' : `?device=${encodeURIComponent(named)}`
+  const url = toLink(publicUrl(), view.secret) + ofDevice
   const content: PageContent = {
     view,
     device,
