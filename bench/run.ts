@@ -34,11 +34,13 @@ import { tls } from './tls.ts'
 import { udp } from './udp.ts'
 import { vpnDevices } from './vpn-devices.ts'
 import { vpnNode } from './vpn-node.ts'
+import { webhooks } from './webhooks.ts'
 
 /** Every bench, in order. A new bench is its own file and a line here. */
 const benches: readonly Bench[] = [
   ledger,
   balance,
+  webhooks,
   purchase,
   purchaseThousand,
   fairness,

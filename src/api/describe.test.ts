@@ -73,7 +73,7 @@ describe('openapi.json of the customer API', () => {
       422: ['idempotency_key_reused'],
     }
     const orderedForFree = ['moveTraffic', 'deleteSubuser', 'createPayment', 'replaceProxy']
-    const takesKeyForFree = [...orderedForFree, 'addVpnDevice', 'createSubuser', 'createToken']
+    const takesKeyForFree = [...orderedForFree, 'addVpnDevice', 'createSubuser', 'createToken', 'addWebhook']
     const names = new Set<string>()
     for (const { name, method, operation } of operations()) {
       expect(operation.summary ?? '').toMatch(/^.{5,}$/)
@@ -334,7 +334,7 @@ describe('openapi.json of the customer API', () => {
       expect([location, [schema.type].flat()]).toEqual([location, expect.arrayContaining(['integer'])])
   })
 
-  test('openapi.json contains the address of the shop and the 9 tags of the specification', async () => {
+  test('openapi.json contains the address of the shop and the 10 tags of the specification', async () => {
     expect(described.servers.map((each) => each.url)).toEqual([`${service.url}/api/v1`])
     expect(described.tags.map((each) => each.name)).toEqual([
       'Account',
@@ -345,6 +345,7 @@ describe('openapi.json of the customer API', () => {
       'VPN',
       'Orders',
       'Events',
+      'Webhooks',
       'API tokens',
     ])
     const behind = await startService('sqlite', { TURNPIKE_PUBLIC_URL: 'https://shop.example' })

@@ -60,6 +60,7 @@ const tagMeanings: Readonly<Record<string, string>> = {
   'Dedicated proxies': 'Addresses for a term: price, buy, prolong, change and check them.',
   'Premium proxies': 'Traffic in gigabytes over pools of exits: buy it, share it out, and generate proxy lists.',
   VPN: 'WireGuard subscriptions, their devices and configurations.',
+  Webhooks: 'Addresses of your programs that get events as they happen, and what was sent to them.',
   'API tokens': 'What programs call with: scopes, spending cap, source addresses. Only a session may make them.',
 }
 

@@ -101,6 +101,7 @@ test('links of the pages of /docs keep the language, except the link to the othe
 test.each([
   ['errors', 'api/errors'],
   ['events', 'api/events'],
+  ['webhooks', 'api/webhooks'],
   ['login-grammar', 'login-grammar'],
 ])('docs/ru/%s.md has the headings, table rows and code of docs/%s.md', async (translation, original) => {
   const outlineOf = async (name: string) => {

@@ -7,6 +7,7 @@ const pages: Readonly<Record<string, Readonly<Record<AnswerLanguage, string>>>> 
   '/docs/login-grammar': { en: '../../docs/login-grammar.md', ru: '../../docs/ru/login-grammar.md' },
   '/docs/errors': { en: '../../docs/api/errors.md', ru: '../../docs/ru/errors.md' },
   '/docs/events': { en: '../../docs/api/events.md', ru: '../../docs/ru/events.md' },
+  '/docs/webhooks': { en: '../../docs/api/webhooks.md', ru: '../../docs/ru/webhooks.md' },
   '/docs/reasons': { en: '../../docs/api/reasons.md', ru: '../../docs/ru/reasons.md' },
 }
 const files = [

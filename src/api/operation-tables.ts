@@ -19,6 +19,7 @@ import * as premiumAccess from './customer/premium/shapes-access.ts'
 import * as referral from './customer/referral.ts'
 import * as tokens from './customer/tokens/shapes.ts'
 import * as vpn from './customer/vpn/shapes.ts'
+import * as webhooks from './customer/webhooks/shapes.ts'
 import { type Operation, takesKey, type z } from './operation.ts'
 
 /**
@@ -26,7 +27,7 @@ import { type Operation, takesKey, type z } from './operation.ts'
  * keeps their results: no schema reaches a browser. The types come from the same modules.
  */
 
-const customerShapes = { account, dedicated, events, payments, premium, premiumAccess, referral, tokens, vpn }
+const customerShapes = { account, dedicated, events, payments, premium, premiumAccess, referral, tokens, vpn, webhooks }
 const operatorShapes = {
   catalogue,
   customers,

@@ -16,6 +16,8 @@ export type SessionId = Id<'session'>
 export type LinkId = Id<'link'>
 export type PaymentId = Id<'payment'>
 export type NoticeId = Id<'notice'>
+export type WebhookId = Id<'webhook'>
+export type DeliveryId = Id<'delivery'>
 
 const prefixes = {
   customer: 'cus',
@@ -31,6 +33,8 @@ const prefixes = {
   link: 'lnk',
   payment: 'pay',
   notice: 'ntc',
+  webhook: 'whk',
+  delivery: 'dlv',
 } as const
 type Kind = keyof typeof prefixes
 

@@ -16,6 +16,7 @@ import type { SignIn } from '../domains/signin/index.ts'
 import type { Stock } from '../domains/stock/index.ts'
 import type { Traffic } from '../domains/traffic/index.ts'
 import type { Vpn } from '../domains/vpn/index.ts'
+import type { Webhooks } from '../domains/webhooks/index.ts'
 import { batchJob, type Job, type JobLog } from './jobs.ts'
 
 const secondMs = 1000
@@ -190,6 +191,7 @@ export const retentionJobs = (
   deps: {
     customers: Customers
     events: Events
+    webhooks: Pick<Webhooks, 'forget'>
     fleet: Pick<Fleet, 'forgetSamples'>
     signIn: SignIn
     erasing: Erasing
@@ -203,6 +205,7 @@ export const retentionJobs = (
     deps.signIn.forgetEnded(deps.retaining.retention.sessionDays * dayMs, limit),
   ),
   batchJob('forget events', 10 * minuteMs, 500, (limit) => deps.events.forget(limit)),
+  batchJob('forget deliveries', 10 * minuteMs, 500, (limit) => deps.webhooks.forget(limit)),
   batchJob('forget node samples', hourMs, 500, (limit) => deps.fleet.forgetSamples(limit)),
   batchJob('forget rates', 10 * minuteMs, 1000, deps.deleteBuckets),
   batchJob('forget sources', hourMs, 500, (limit) => deps.retaining.forgetSources(limit)),

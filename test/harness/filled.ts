@@ -58,6 +58,7 @@ export async function fillShop(shop: Shop): Promise<void> {
   const clara = await addBuyer(shop, 'Clara', null)
   const doras = [await addKnown(shop, 'Dora'), await addKnown(shop, 'Darya')]
   await addTokens(shop, anna)
+  await addWebhooks(shop, anna)
   await addOperators(shop, anna)
   await addNodes(shop)
   await addStock(shop)
@@ -172,6 +173,23 @@ async function addKnown({ services, clock }: Shop, name: string): Promise<Custom
   await customers.issueToken(id, { name: `${name}'s` })
   clock.advance(1000)
   return id
+}
+
+/** Endpoints of webhooks: one with former secrets, one that is disabled, one removed, and a test that waits. */
+async function addWebhooks({ services, clock }: Shop, { customer }: Buyer): Promise<void> {
+  const { db, webhooks } = services
+  const ids = []
+  for (const name of ['first', 'second', 'third']) {
+    clock.advance(1000)
+    const choice = { url: `https://${name}.example.com/hook`, events: name === 'first' ? [] : ['order.created'] }
+    ids.push((await db.transact(await webhooks.prepare(customer, choice))).webhook.id)
+  }
+  const [first, second, third] = ids
+  if (!first || !second || !third) throw new Error('no endpoint was added')
+  await webhooks.rotate(customer, first)
+  await webhooks.sendTest(customer, first)
+  await webhooks.update(customer, second, { enabled: false })
+  await webhooks.remove(customer, third)
 }
 
 async function addTokens({ services, clock }: Shop, { customer }: Buyer): Promise<void> {

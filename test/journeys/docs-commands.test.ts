@@ -57,7 +57,7 @@ function openReader(env: Record<string, string> = {}) {
     return text
       .replaceAll('8080', port)
       .replaceAll('10800', gatewayPort)
-      .replace(/\b(tp_test|cus|tok|ord)_…/g, (found, kind: string) => {
+      .replace(/\b(tp_test|cus|tok|ord|whk)_…/g, (found, kind: string) => {
         const printed = [...(shell.out() + shell.err()).matchAll(new RegExp(`\\b${kind}_[0-9a-z]{10,}`, 'g'))]
         return printed.at(-1)?.[0] ?? found
       })
@@ -131,6 +131,7 @@ const takeToken: DocCommand = { line: 0, text: "export TOKEN='tp_test_…'" }
 describe('sh commands of documents', () => {
   /** Commands that a reader has run before reading a document. */
   const before: Readonly<Record<string, readonly DocCommand[]>> = {
+    'docs/api/webhooks.md': [start, takeToken],
     'docs/gateway.md': [start, takeToken],
     'docs/premium.md': [start, takeToken],
     'docs/vpn.md': [start, takeToken],
@@ -161,7 +162,7 @@ test('Russian documents have the fences of the English ones, and each English pa
   const pages = [...new Bun.Glob('*.md').scanSync({ cwd: join(root, 'docs/ru') })].toSorted()
   const ofOperators = ['install.md', 'payments.md', 'ranges.md', 'site.md', 'tls.md']
   const ofCustomers = ['login-grammar.md', 'proxy-urls.md']
-  const ofPrograms = ['errors.md', 'events.md', 'reasons.md']
+  const ofPrograms = ['errors.md', 'events.md', 'reasons.md', 'webhooks.md']
   expect(pages).toEqual([...ofOperators, ...ofCustomers, ...ofPrograms].toSorted())
   for (const page of pages) {
     const folder = ofCustomers.includes(page) ? '' : ofPrograms.includes(page) ? 'api/' : 'operate/'

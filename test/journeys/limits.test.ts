@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { CustomerId } from '../../src/core/ids.ts'
 import { type Service, startService } from '../harness/service.ts'
 
 type Schema = {
@@ -84,6 +85,12 @@ describe('limits in the API description', () => {
   let fields: Field[]
   beforeAll(async () => {
     service = await startService('sqlite')
+    const { db, events } = service.services
+    const [owner] = await db.all<{ id: CustomerId }>('SELECT id FROM customers')
+    if (!owner) throw new Error('the sandbox has no customer')
+    // With an event in the list, `wait` of GET /events ends at once.
+    const event = { customer: owner.id, type: 'email.set', order: null, subject: null, data: {} } as const
+    await db.transact((tx) => events.note(tx, [event]))
     const response = await fetch(`${service.url}/api/v1/openapi.json`)
     fields = fieldsOf((await response.json()) as Parameters<typeof fieldsOf>[0])
   })

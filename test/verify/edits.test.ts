@@ -32,6 +32,7 @@ const inTurn = [
   'money',
   'payments',
   'events',
+  'webhooks',
   'operators',
   'sign-in',
   'dedicated',

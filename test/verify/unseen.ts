@@ -78,6 +78,19 @@ export const unseen: readonly Unseen[] = [
     column,
     because: 'it decides only which ends are announced; the events that were written are found',
   })),
+  ...['done_seq', 'tries', 'took_ms', 'next_at', 'asked', 'lease', 'lease_until', 'customer_id'].map((column) => ({
+    table: 'webhook_progress',
+    column,
+    because: 'it decides only when what is sent to an endpoint; the events and deliveries are found',
+  })),
+  ...['webhook_id', 'customer_id', 'seq', 'status', 'tries', 'tried_at', 'answer_status', 'problem', 'took_ms', ''].map(
+    (column) => ({
+      table: 'webhook_deliveries',
+      column,
+      because:
+        'a note of an attempt that contradicts nothing, only shown and deleted after 30 days; its event is found',
+    }),
+  ),
   ...['subject', 'whole', 'due_left', ''].map((column) => ({
     table: 'traffic_alerts',
     column,

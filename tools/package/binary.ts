@@ -24,10 +24,12 @@ const assets = [
   'docs/api/errors.md',
   'docs/api/reasons.md',
   'docs/api/events.md',
+  'docs/api/webhooks.md',
   'docs/ru/login-grammar.md',
   'docs/ru/errors.md',
   'docs/ru/reasons.md',
   'docs/ru/events.md',
+  'docs/ru/webhooks.md',
 ]
 
 /**

@@ -238,4 +238,12 @@ export const histories: Readonly<Record<string, readonly History[]>> = {
     { of: 'nodes, removal', key: 'id', columns: 'removed_at', initial: 'NULL', on: 'update' },
     { of: 'exits, removal', key: 'id', columns: 'removed_at', initial: 'NULL', on: 'update' },
   ],
+  '0033-webhook-history': [
+    {
+      of: 'webhooks',
+      key: 'id',
+      columns: 'customer_id url events ?old_secrets old_until state problem created_at',
+      on: 'insert update delete',
+    },
+  ],
 }

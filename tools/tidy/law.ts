@@ -172,6 +172,7 @@ export const below: Readonly<Record<string, readonly string[]>> = {
   traffic: ['fleet'],
   payments: ['customers', 'events', 'ledger', 'orders'],
   dedicated: ['customers', 'events', 'fleet', 'ledger', 'orders', 'payments', 'pricing', 'stock', 'traffic'],
+  webhooks: ['customers', 'events'],
   premium: ['customers', 'events', 'fleet', 'ledger', 'orders', 'payments', 'pricing', 'stock', 'traffic'],
   vpn: ['customers', 'events', 'fleet', 'ledger', 'orders', 'payments', 'pricing', 'traffic'],
 }

@@ -12,6 +12,7 @@ const russian = {
   'Login grammar': 'Как устроен логин',
   Refusals: 'Отказы',
   Events: 'События',
+  Webhooks: 'Вебхуки',
   'openapi.json, for programs': 'openapi.json для программ',
   'Example of a refusal': 'Пример отказа',
   'Fields of a refusal': 'Поля отказа',

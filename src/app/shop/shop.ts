@@ -16,6 +16,7 @@ import { referralOperations } from '../../api/customer/referral.ts'
 import { tokenOperations } from '../../api/customer/tokens/routes.ts'
 import { vpnLinkRoute } from '../../api/customer/vpn/link.ts'
 import { vpnOperations } from '../../api/customer/vpn/routes.ts'
+import { webhookOperations } from '../../api/customer/webhooks/routes.ts'
 import { createHttp, mount } from '../../api/http.ts'
 import { createNodeHttp } from '../../api/node/http.ts'
 import { createNodeState } from '../../api/node/state.ts'
@@ -48,6 +49,7 @@ import {
   trafficJobs,
   vpnJobs,
 } from '../../jobs/shop.ts'
+import { startDeliveries } from '../../jobs/webhooks.ts'
 import { scheduleBackups } from '../backup/schedule.ts'
 import { banner } from '../banner.ts'
 import { addFrontMetrics } from '../metrics/node.ts'
@@ -147,6 +149,7 @@ export async function openShop(config: Config, log: Log, given: Runtime = realRu
     ...historyJobs,
     ...backups.jobs,
   ]
+  const deliveries = startDeliveries(services, log)
   const leaders = createLeaders(config.databaseUrl)
   const jobs = startJobs(all, log, (job) => leaders.leads(job), recorder.job, runtime.clock)
   const figures = serveMetrics(config, 'shop', metrics, log)
@@ -181,7 +184,7 @@ export async function openShop(config: Config, log: Log, given: Runtime = realRu
       await figures.stop()
       metrics.stop()
       backups.stop()
-      await jobs.stop()
+      await Promise.all([jobs.stop(), deliveries.stop()])
       await leaders.stop()
       await mail?.close()
       // A full disk or a replaced file must not keep the shop from its end.
@@ -325,6 +328,7 @@ function openApi(
       ...vpnOperations({ ...services, drawing, publicUrl }),
       ...orderOperations(services),
       ...eventOperations({ ...services, eventWatch }),
+      ...webhookOperations(services),
       ...tokenOperations(services),
     ],
     console: openConsole(builtConsole, runtime.random),

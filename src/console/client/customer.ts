@@ -17,4 +17,6 @@ export type VpnSubscription = Answer<'getVpn'>['items'][number]
 export type Order = Answer<'listOrders'>['orders'][number]
 export type OrderDetails = Answer<'getOrder'>
 export type Event = Answer<'listEvents'>['events'][number]
+export type Webhook = Answer<'listWebhooks'>['webhooks'][number]
+export type WebhookDelivery = Answer<'listDeliveries'>['deliveries'][number]
 export type Token = Answer<'listTokens'>['tokens'][number]

@@ -9,6 +9,7 @@ import { Icon } from '../shared/icons.tsx'
 import { messages, names, pair, useMessages } from '../shared/messages.tsx'
 import { Cell, Empty, Page, Panel, Reading, RefusalNotice, RowButton, Rows } from '../shared/parts.tsx'
 import { useChange, useRead } from './api.ts'
+import { Webhooks } from './webhooks.tsx'
 
 const apiMessages = messages({
   title: 'API',
@@ -115,6 +116,7 @@ export function ApiPage() {
           <Text c="dimmed">{t.bySession}</Text>
         </Panel>
       )}
+      <Webhooks />
       <Panel title={t.examples} className="stack">
         <Text c="dimmed">{token === undefined ? t.examplesWithout : t.examplesAbout}</Text>
         {(['balance', 'quote', 'buy', 'python'] as const).map((name) => (

@@ -136,6 +136,7 @@ export const eventMessages = translated({
     'second_factor.removed': pair('Second factor disabled', 'Второй фактор отключён'),
     'recovery_codes.made': pair('Recovery codes created', 'Созданы коды восстановления'),
     'recovery_code.used': pair('Sign-in with a recovery code', 'Вход с кодом восстановления'),
+    'webhook.disabled': pair('Webhook endpoint disabled', 'Адрес вебхуков выключен'),
   }),
   reasons: names({ outage: pair('outage', 'сбой'), quarantine: pair('quarantine', 'карантин') }),
   by: names({

@@ -46,6 +46,13 @@ export const en = {
   price_list_not_found: 'There is no such price list.',
   view_is_read_only: 'An operator who views the console as a customer cannot change or export anything.',
   password_first: 'Nothing has changed: set a password first. Until then this session can only read.',
+  webhook_not_found: 'There is no such endpoint. GET /webhooks lists the endpoints.',
+  delivery_not_found: 'There is no such delivery, or it is older than 30 days.',
+  webhook_limit: (of: { max: number }) =>
+    `Nothing was added: a customer may have ${of.max} endpoints. Remove one that is not used any more.`,
+  webhook_disabled: 'Nothing was sent: the endpoint is disabled. Enable it with POST /webhooks/update first.',
+  webhook_waiting_limit: (of: { max: number }) =>
+    `Nothing was sent: ${of.max} tests and repetitions of this endpoint wait already. Repeat the request later.`,
   session_not_found: 'There is no such session.',
   body_too_large: (of: { max_kib: number }) => `A request body is at most ${of.max_kib} KiB.`,
   url_too_long: (of: { max_kib: number }) =>

@@ -50,6 +50,7 @@ const promises = {
   'traffic order': 'Traffic order',
   verifier: 'Part of verify',
   vpn: 'VPN',
+  webhook: 'Webhook',
 }
 
 /** What to do about a finding of a promise; `other` is for the promises without their own advice. */
@@ -84,6 +85,8 @@ const subjects = {
   constraint: (of: { table: string; name: string }) => `${of.table}: ${of.name}`,
   counter: (of: { name: 'slot' | 'proxy' }) => `counter of ${of.name === 'slot' ? 'slots' : 'proxies'}`,
   device: (of: { id: string }) => `device ${of.id}`,
+  webhook: (of: { id: string }) => `endpoint ${of.id}`,
+  delivery: (of: { id: string }) => `delivery ${of.id}`,
   event: (of: { seq: number; customer: string }) => `event ${of.seq} of ${of.customer}`,
   exit: (of: { id: string }) => `exit ${of.id}`,
   file: 'database file',
@@ -231,6 +234,11 @@ const problems = {
   posting_without_step: (of: { posting: number; customer: string }) =>
     `posting ${of.posting} of ${of.customer} names it, and no step moved that money`,
 
+  webhook_secret: 'its secrets cannot be opened with the key of this shop',
+  webhook_address: 'its address is none that a customer may add',
+  webhook_progress: 'how far it is does not match its customer, its events or its waiting deliveries',
+  delivery_mismatch: 'it does not match its endpoint or its event',
+  delivery_result: 'its status does not match its attempts',
   event_changed: 'its content does not match its checksum',
   event_type: (of: { type: string }) => `there is no event type ${of.type}`,
   event_unreadable: 'its data is not a JSON object',

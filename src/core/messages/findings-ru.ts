@@ -83,6 +83,7 @@ const promises: Translation<typeof findingsEn.promises> = {
   'traffic order': 'Заказ трафика',
   verifier: 'Часть сверки',
   vpn: 'VPN',
+  webhook: 'Вебхук',
 }
 
 const advices: Translation<typeof findingsEn.advices> = {
@@ -116,6 +117,8 @@ const subjects: Translation<typeof findingsEn.subjects> = {
   constraint: (of) => `${of.table}: ${of.name}`,
   counter: (of) => (of.name === 'slot' ? 'счётчик мест' : 'счётчик прокси'),
   device: (of) => `устройство ${of.id}`,
+  webhook: (of) => `адрес вебхуков ${of.id}`,
+  delivery: (of) => `доставка ${of.id}`,
   event: (of) => `событие ${of.seq} у ${of.customer}`,
   exit: (of) => `выход ${of.id}`,
   file: 'файл базы',
@@ -236,6 +239,11 @@ const problems: Translation<typeof findingsEn.problems> = {
   step_without_posting: (of) => `шаг ${of.step} двигал деньги, а такой проводки нет`,
   posting_without_step: (of) => `проводка ${of.posting} у ${of.customer} называет его, а такого шага нет`,
 
+  webhook_secret: 'секреты не открываются ключом этого магазина',
+  webhook_address: 'такого адреса клиент добавить не может',
+  webhook_progress: 'положение в очереди не сходится с клиентом, событиями или ожидающими доставками',
+  delivery_mismatch: 'не сходится со своим адресом или событием',
+  delivery_result: 'статус не сходится с попытками',
   event_changed: 'содержание не сходится с контрольной суммой',
   event_type: (of) => `вида события ${of.type} нет`,
   event_unreadable: 'данные не являются объектом JSON',

@@ -49,6 +49,12 @@ export function createEvents(deps: EventDeps) {
     /** The numbers of customers' last events, and how often the access of each was revoked. */
     lastNumbers: (customers: readonly CustomerId[]) => store.lastNumbers(db, customers),
 
+    /** A customer's events after a number, oldest first. */
+    between: (customer: CustomerId, after: number, limit: number): Promise<CustomerEvent[]> =>
+      store.listEvents(db, customer, { after, type: '', limit }),
+
+    lastOf: store.lastOf,
+
     ofOrder: (customer: CustomerId, order: OrderId): Promise<CustomerEvent[]> => store.listOfOrder(db, customer, order),
 
     /** Deletes at most `limit` events older than 30 days; returns how many. */

@@ -30,6 +30,7 @@ export const eventTypes = [
   'second_factor.removed',
   'recovery_codes.made',
   'recovery_code.used',
+  'webhook.disabled',
 ] as const
 export type EventType = (typeof eventTypes)[number]
 

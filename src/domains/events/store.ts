@@ -121,6 +121,12 @@ export const lastNumbers = (reader: Reader, customers: readonly CustomerId[]) =>
       WHERE accounts.customer_id IN (${among})`,
   )
 
+/** The number of a customer's last event; 0 if there is none. */
+export async function lastOf(reader: Reader, customer: CustomerId): Promise<number> {
+  const row = await reader.first<{ last: bigint }>('SELECT last FROM event_numbers WHERE customer_id = $1', [customer])
+  return Number(row?.last ?? 0n)
+}
+
 /** Locks where a job has arrived. A new job begins at `start`: earlier ends are not announced. */
 export async function lockMark(tx: Tx, name: string, start: EndingRow): Promise<EndingRow> {
   tx.send(`INSERT INTO event_marks (name, at, after_id) VALUES ($1, $2, $3) ON CONFLICT (name) DO NOTHING`, [

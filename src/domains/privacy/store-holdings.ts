@@ -51,6 +51,9 @@ export const holdings: readonly Holding[] = [
   { table: 'orders', of: 'customer_id = $1', key: ['id'] },
   { table: 'answers', of: 'customer_id = $1', key: ['key'], hidden: ['request', 'body'] },
   { table: 'events', of: 'customer_id = $1', key: ['seq'], numbers: ['seq'] },
+  { table: 'webhooks', of: 'customer_id = $1', key: ['id'], hidden: ['secrets', 'old_secrets'] },
+  { table: 'webhook_progress', of: 'customer_id = $1', key: ['webhook_id'], hidden: ['lease', 'lease_until'] },
+  { table: 'webhook_deliveries', of: 'customer_id = $1', key: ['id'] },
   { table: 'payments', of: 'customer_id = $1', key: ['id'], hidden: ['request'] },
   {
     table: 'payment_changes',
@@ -192,6 +195,12 @@ export const traces: readonly Trace[] = [
     keys: `row_key IN (SELECT row_key FROM row_history AS known WHERE known.of_table = '${table}'
       AND SUBSTR(known.content, 1, 43) = '''customer'',''' || CAST($1 AS TEXT) || '''')`,
   })),
+  {
+    table: 'webhooks',
+    // Versions of removed endpoints begin with the customer.
+    keys: `row_key IN (SELECT row_key FROM row_history AS known WHERE known.of_table = 'webhooks'
+      AND SUBSTR(known.content, 1, 32) = '''' || CAST($1 AS TEXT) || '''')`,
+  },
   named('proxies', ids('proxies')),
   named('proxies, entrance', ids('proxies')),
   named('vpn_peers', `SELECT id FROM vpn_peers WHERE subscription_uuid IN (${subscriptions})`),

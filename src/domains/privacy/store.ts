@@ -90,7 +90,10 @@ export const unfinished = (reader: Reader): Promise<CustomerId[]> =>
 export const findErasure = (reader: Reader, customer: CustomerId) =>
   reader.first<{ at: bigint }>('SELECT at FROM erasures WHERE customer_id = $1', [customer])
 
-/** Deletes identity, sessions, answers and events. Tokens stay, without name and hint, for the postings. */
+/**
+ * Deletes identity, sessions, answers, events and endpoints of webhooks. Tokens stay, without name and hint, for the
+ * postings.
+ */
 export async function blankPerson(tx: Tx, customer: CustomerId, nowMs: number): Promise<void> {
   const kept = await tx.first<{ login: string; email: string | null }>(
     'SELECT login, email FROM identities WHERE owner_id = $1',
@@ -116,6 +119,9 @@ export async function blankPerson(tx: Tx, customer: CustomerId, nowMs: number): 
   await tx.run(`DELETE FROM console_sessions WHERE owner_id = $1 AND kind = 'customer'`, [customer])
   await tx.run('DELETE FROM answers WHERE customer_id = $1', [customer])
   await tx.run('DELETE FROM events WHERE customer_id = $1', [customer])
+  for (const table of ['webhook_deliveries', 'webhook_progress', 'webhooks']) {
+    await tx.run(`DELETE FROM ${table} WHERE customer_id = $1`, [customer])
+  }
 }
 
 /** Deletes at most `limit` hosts of the customer's traffic; returns how many. */
