@@ -29,6 +29,16 @@ CREATE TABLE webhook_progress (
   lease_until BIGINT NOT NULL
 );
 
+-- What needs an operator now. An alert is a row until its condition was absent for some minutes.
+CREATE TABLE alerts (
+  type TEXT NOT NULL,
+  subject TEXT NOT NULL,
+  data TEXT NOT NULL,
+  raised_at BIGINT NOT NULL,
+  seen_at BIGINT NOT NULL,
+  PRIMARY KEY (type, subject)
+);
+
 -- An erasure finds the versions of removed endpoints by their beginning, the customer.
 CREATE INDEX row_history_of_webhooks ON row_history (of_table, SUBSTR(content, 1, 32)) WHERE of_table = 'webhooks';
 

@@ -45,6 +45,17 @@ export function createMail(
   }
 
   return {
+    async send(letter) {
+      try {
+        await transport.sendMail(letter)
+        log.info('letter sent', { subject: letter.subject })
+        return true
+      } catch (fault) {
+        log.error('letter not sent', { subject: letter.subject, tried: 1, ...codesOf(fault) })
+        return false
+      }
+    },
+
     post(letter) {
       if (waiting.length >= maxWaiting) return log.error('letter dropped', { subject: letter.subject })
       waiting.push(letter)

@@ -1,6 +1,6 @@
 /**
- * Spreads work over time: `next` resolves at most `perSecond` times a second, in the order of the calls. After a pause it
- * lets no burst through.
+ * Spreads work over time: the result resolves at most `perSecond` times a second, in the order of the calls. After a
+ * pause it lets no burst through.
  */
 export function createPace(
   perSecond: number,

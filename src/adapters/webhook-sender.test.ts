@@ -46,7 +46,7 @@ const hostile = [
 test('27 hostile addresses of endpoints are refused without a connection', async () => {
   const open = createSenders({ lookup: async () => ['127.0.0.1'] })
   for (const url of hostile) {
-    const { status, problem } = await open().send(messageTo(url))
+    const { status, problem } = await open(url).send(messageTo(url))
     expect([url, status, ['address', 'port', 'scheme', 'url'].includes(problem ?? '')]).toEqual([url, null, true])
   }
 })
@@ -79,7 +79,7 @@ const resolved = [
 describe('names of endpoints', () => {
   test.each(resolved)('a name that resolves to %s is refused, also if another address is public', async (address) => {
     for (const answer of [[address], ['93.184.216.34', address]]) {
-      const sender = createSenders({ lookup: async () => answer })()
+      const sender = createSenders({ lookup: async () => answer })('')
       expect(await sender.send(messageTo('https://hook.example.com/'))).toMatchObject({ problem: 'address' })
     }
   })
@@ -92,7 +92,7 @@ describe('names of endpoints', () => {
     })
     const { port } = server.address() as { port: number }
     let answer = ['127.0.0.1']
-    const sender = createSenders({ lookup: async () => answer })()
+    const sender = createSenders({ lookup: async () => answer })('')
     const message = messageTo(`http://hook.example.com:${port}/`, true)
     expect((await sender.send(message)).status).toBe(204)
     expect((await sender.send(message)).status).toBe(204)
@@ -118,7 +118,7 @@ describe('names of endpoints', () => {
       },
     })
     const sendTo = (name: string, ca?: string) =>
-      createSenders({ lookup: async () => ['127.0.0.1'], ...(ca !== undefined && { ca }) })().send(
+      createSenders({ lookup: async () => ['127.0.0.1'], ...(ca !== undefined && { ca }) })('').send(
         messageTo(`https://${name}:${server.port}/hook`, true),
       )
     expect(await sendTo('shop.test', cert)).toMatchObject({ status: 204, problem: null })
@@ -132,14 +132,14 @@ describe('names of endpoints', () => {
 
   test('a name that resolves to a public address of this machine is refused', async () => {
     const findLocal = () => new Set(['93.184.216.34'])
-    const sender = createSenders({ lookup: async () => ['93.184.216.34'], findLocal })()
+    const sender = createSenders({ lookup: async () => ['93.184.216.34'], findLocal })('')
     expect((await sender.send(messageTo('https://hook.example.com/'))).problem).toBe('address')
   })
 
   test('a name that does not resolve, and an answer that is no address, fail without a connection', async () => {
-    const failing = createSenders({ lookup: () => Promise.reject(new Error('SERVFAIL')) })()
+    const failing = createSenders({ lookup: () => Promise.reject(new Error('SERVFAIL')) })('')
     expect((await failing.send(messageTo('https://hook.example.com/'))).problem).toBe('name')
-    const odd = createSenders({ lookup: async () => ['hook.example.org'] })()
+    const odd = createSenders({ lookup: async () => ['hook.example.org'] })('')
     expect((await odd.send(messageTo('https://hook.example.com/'))).problem).toBe('address')
   })
 })
@@ -173,7 +173,7 @@ describe('answers of an endpoint', () => {
   const send = async (text: string, limitMs = 20_000) => {
     answer = text
     requests = []
-    const sender = createSenders()()
+    const sender = createSenders()('')
     const found = await sender.send({ ...messageTo(url, true), limitMs })
     sender.close()
     return found
@@ -193,7 +193,7 @@ describe('answers of an endpoint', () => {
   test('a message on a kept connection that the server has closed is sent again on a new one', async () => {
     answer = 'HTTP/1.1 204 No Content\r\n\r\n'
     requests = []
-    const sender = createSenders()()
+    const sender = createSenders()('')
     expect((await sender.send(messageTo(url, true))).status).toBe(204)
     answer = 'close once'
     expect((await sender.send(messageTo(url, true))).status).toBe(204)

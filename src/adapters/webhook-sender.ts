@@ -92,8 +92,8 @@ async function judge(
   const literal = readAddress(host)
   const found = literal ? [literal] : await resolveHost(host, lookup, signal)
   const local = findLocal()
-  const isAllowed = (found: Address): boolean => {
-    const address = unmap(found)
+  const isAllowed = (each: Address): boolean => {
+    const address = unmap(each)
     const addressClass = classify(address)
     if (isSandbox && addressClass === 'loopback') return true
     return addressClass === 'public' && url.protocol === 'https:' && !local.has(formatAddress(address))

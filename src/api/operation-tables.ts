@@ -1,3 +1,4 @@
+import * as alerts from './admin/alerts/shapes.ts'
 import * as catalogue from './admin/catalogue/shapes.ts'
 import * as customers from './admin/customers/shapes.ts'
 import * as nodes from './admin/nodes/shapes.ts'
@@ -29,6 +30,7 @@ import { type Operation, takesKey, type z } from './operation.ts'
 
 const customerShapes = { account, dedicated, events, payments, premium, premiumAccess, referral, tokens, vpn, webhooks }
 const operatorShapes = {
+  alerts,
   catalogue,
   customers,
   nodes,

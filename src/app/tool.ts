@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { type Command, machineCommand } from '../cli/command.ts'
+import { alertCommands } from '../cli/commands/alerts.ts'
 import { customerCommands } from '../cli/commands/customers.ts'
 import { nodeCommands, thingCommands } from '../cli/commands/network.ts'
 import { catalogueCommands, operatorCommands } from '../cli/commands/operators.ts'
@@ -68,6 +69,7 @@ const upkeepCommands: readonly Command[] = [
 export const operationCommands = [
   ...customerCommands,
   ...paymentCommands,
+  ...alertCommands,
   ...catalogueCommands,
   ...stockCommands,
   ...nodeCommands,

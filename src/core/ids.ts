@@ -38,6 +38,9 @@ const prefixes = {
 } as const
 type Kind = keyof typeof prefixes
 
+/** Owns the operators' alerts and endpoints as a customer owns events and endpoints. No customer gets this id. */
+export const operatorsOwner = `${prefixes.customer}_${'0'.repeat(26)}` as CustomerId
+
 /** 80 random bits make a clash within one millisecond practically impossible. */
 export const idRandomBytes = 10
 

@@ -22,72 +22,79 @@ export function startDeliveries(
 ) {
   const stopping = new AbortController()
   const running = new Map<Promise<void>, WebhookLease>()
-  let isLooking = false
-  let isAsked = false
-  let restUntil = 0
-  let poked: ReturnType<typeof setTimeout> | undefined
 
   async function run(claim: WebhookLease): Promise<void> {
     try {
       // It may have ended because of its bound: then the endpoint has more.
-      if ((await webhooks.deliver(claim, stopping.signal)) > 0) poke(0)
+      if ((await webhooks.deliver(claim, stopping.signal)) > 0) looks.poke(0)
     } catch (fault) {
       log.error('delivery failed', { webhook: claim.webhook, fault })
     }
   }
 
-  async function claimFree(): Promise<readonly WebhookLease[]> {
+  async function look(): Promise<void> {
     const slow = [...running.values()].filter((each) => each.isSlow).length
     const free = { all: maxAtOnce - running.size, slow: maxSlowAtOnce - slow }
-    if (free.all === 0) return []
-    const startedAt = performance.now()
-    const claims = await webhooks.claim(free)
-    const endedAt = performance.now()
-    restUntil = endedAt + restPerLook * (endedAt - startedAt)
-    return claims
-  }
-
-  async function look(): Promise<void> {
-    if (stopping.signal.aborted) return
-    if (isLooking) {
-      isAsked = true
-      return
-    }
-    isLooking = true
+    if (free.all === 0) return
     try {
-      for (const claim of await claimFree()) {
+      for (const claim of await webhooks.claim(free)) {
         const work = run(claim).finally(() => running.delete(work))
         running.set(work, claim)
       }
     } catch (fault) {
       log.error('job failed', { job: 'deliver webhooks', fault })
-    } finally {
-      isLooking = false
-      if (isAsked) poke(0)
-      isAsked = false
     }
   }
 
-  function poke(ms: number): void {
-    if (poked !== undefined || stopping.signal.aborted) return
-    poked = setTimeout(
-      () => {
-        poked = undefined
-        void look()
-      },
-      Math.max(ms, restUntil - performance.now()),
-    )
-  }
-
-  events.onNoted(() => poke(commitMs))
-  const timer = setInterval(() => poke(0), lookEveryMs)
+  const looks = createLooks(look)
+  events.onNoted(() => looks.poke(commitMs))
+  const timer = setInterval(() => looks.poke(0), lookEveryMs)
   return {
     /** Ends after the attempts that run, which have 3 s. */
     async stop(): Promise<void> {
       stopping.abort()
       clearInterval(timer)
-      clearTimeout(poked)
+      await looks.stop()
       await Promise.all(running.keys())
+    },
+  }
+}
+
+/** Runs a look after a poke, one at a time, with a rest after each that grows with its time. */
+function createLooks(look: () => Promise<void>) {
+  let current: Promise<void> | undefined
+  let isAsked = false
+  let isStopped = false
+  let restUntil = 0
+  let poked: ReturnType<typeof setTimeout> | undefined
+
+  async function lookAndRest(): Promise<void> {
+    const startedAt = performance.now()
+    await look()
+    const endedAt = performance.now()
+    restUntil = endedAt + restPerLook * (endedAt - startedAt)
+    current = undefined
+    if (isAsked) poke(0)
+    isAsked = false
+  }
+
+  /** Starts a look in so many milliseconds, or after the one that runs. */
+  function poke(ms: number): void {
+    if (current) isAsked = true
+    if (current || poked !== undefined || isStopped) return
+    const start = () => {
+      poked = undefined
+      current = lookAndRest()
+    }
+    poked = setTimeout(start, Math.max(ms, restUntil - performance.now()))
+  }
+
+  return {
+    poke,
+    async stop(): Promise<void> {
+      isStopped = true
+      clearTimeout(poked)
+      await current
     },
   }
 }

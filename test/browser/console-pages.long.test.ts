@@ -47,6 +47,7 @@ const ofOperators = [
   '/network/stock-gateway',
   '/search',
   '/setup',
+  '/alerts',
   '/verify',
   '/audit',
   '/operators',

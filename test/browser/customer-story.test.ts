@@ -377,6 +377,25 @@ describe.each([...enginesOf('sqlite')])('customer story on %s', (engine) => {
     expect((await shop.get('/balance', { token: made })).status).toBe(401)
   })
 
+  test('a customer adds an endpoint of webhooks, sees its secret once, and sees the test that was sent', async () => {
+    await open('/api')
+    await press('New endpoint')
+    await dialog().getByLabel('Address').fill('http://127.0.0.1:1/hook')
+    await dialog().getByRole('button', { name: 'New endpoint' }).click()
+    await dialog().getByText('must have the port 443').waitFor()
+    await dialog().getByLabel('Address').fill('http://127.0.0.1:9999/hook')
+    await dialog().getByRole('button', { name: 'New endpoint' }).click()
+    const secret = (await page.getByRole('region', { name: 'Secret of the endpoint' }).innerText()).trim()
+    expect(secret).toStartWith('whsec_')
+    const [{ webhook_id: webhook }] = (await shop.get('/webhooks', { token })).data.webhooks
+    await press('Send a test http://127.0.0.1:9999/hook')
+    const deliveries = panel('Webhooks').getByRole('table', { name: 'Deliveries' })
+    await deliveries.getByText('webhook.test').waitFor()
+    await page.reload()
+    expect(await page.getByText(secret).count()).toBe(0)
+    expect((await shop.post('/webhooks/remove', { webhook_id: webhook }, { token })).data.removed).toBeTrue()
+  })
+
   test('a customer enables a second factor with 10 recovery codes, each code works once, and the page ends the other sessions', async () => {
     const other = await createBrowserSession(shop.url)
     const link = (await customerLink(shop, token)).split('#enter=')[1]

@@ -225,6 +225,8 @@ describe.each([...enginesOf('sqlite')])('operator story on %s', (engine) => {
     const found = page.getByRole('row', { name: new RegExp(`счёт ${customer}`) })
     await found.getByText(/баланс [\d,\s]+, а сумма проводок [\d,\s]+/).waitFor()
     expect(await found.innerText()).not.toMatch(/[a-z]{3,} [a-z]{2,}/)
+    await open('/alerts')
+    await page.getByText('Сверка нашла проблему').first().waitFor()
     await shift(-1)
     await press('English')
   })

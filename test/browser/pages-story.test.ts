@@ -42,6 +42,7 @@ const ofOperators: Pages = [
   ['/stock', 'Stock'],
   ['/prices', 'Prices'],
   ['/network', 'Network'],
+  ['/alerts', 'Alerts'],
   ['/verify', 'Verify'],
   ['/audit', 'Audit log'],
   ['/operators', 'Operators'],

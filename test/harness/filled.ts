@@ -1,6 +1,6 @@
 import { createVault } from '../../src/adapters/crypto.ts'
 import { createServices, type Services } from '../../src/app/shop/services.ts'
-import type { CustomerId, OrderId } from '../../src/core/ids.ts'
+import { type CustomerId, type OrderId, operatorsOwner } from '../../src/core/ids.ts'
 import { kopecks } from '../../src/core/money.ts'
 import type { Database } from '../../src/db/transaction.ts'
 import type { OpenProxy } from '../../src/domains/dedicated/index.ts'
@@ -190,6 +190,11 @@ async function addWebhooks({ services, clock }: Shop, { customer }: Buyer): Prom
   await webhooks.sendTest(customer, first)
   await webhooks.update(customer, second, { enabled: false })
   await webhooks.remove(customer, third)
+  await webhooks.add(operatorsOwner, { url: 'mailto:duty@example.com', events: ['node.lost'] })
+  await services.alerts.settle(
+    ['stock.low'],
+    [{ type: 'stock.low', subject: 'DE 4', data: { country: 'DE', ipv: 4, free: 1, total: 40 } }],
+  )
 }
 
 async function addTokens({ services, clock }: Shop, { customer }: Buyer): Promise<void> {

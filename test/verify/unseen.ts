@@ -83,14 +83,28 @@ export const unseen: readonly Unseen[] = [
     column,
     because: 'it decides only when what is sent to an endpoint; the events and deliveries are found',
   })),
-  ...['webhook_id', 'customer_id', 'seq', 'status', 'tries', 'tried_at', 'answer_status', 'problem', 'took_ms', ''].map(
-    (column) => ({
-      table: 'webhook_deliveries',
-      column,
-      because:
-        'a note of an attempt that contradicts nothing, only shown and deleted after 30 days; its event is found',
-    }),
-  ),
+  ...[
+    'id',
+    'webhook_id',
+    'customer_id',
+    'seq',
+    'status',
+    'tries',
+    'tried_at',
+    'answer_status',
+    'problem',
+    'took_ms',
+    '',
+  ].map((column) => ({
+    table: 'webhook_deliveries',
+    column,
+    because: 'a note of an attempt that contradicts nothing, only shown and deleted after 30 days; its event is found',
+  })),
+  ...['type', 'subject', 'data', 'raised_at', 'seen_at', ''].map((column) => ({
+    table: 'alerts',
+    column,
+    because: 'the next look for alerts raises it again or ends it; the events of the operators are found',
+  })),
   ...['subject', 'whole', 'due_left', ''].map((column) => ({
     table: 'traffic_alerts',
     column,

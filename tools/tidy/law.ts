@@ -173,6 +173,7 @@ export const below: Readonly<Record<string, readonly string[]>> = {
   payments: ['customers', 'events', 'ledger', 'orders'],
   dedicated: ['customers', 'events', 'fleet', 'ledger', 'orders', 'payments', 'pricing', 'stock', 'traffic'],
   webhooks: ['customers', 'events'],
+  alerts: ['events'],
   premium: ['customers', 'events', 'fleet', 'ledger', 'orders', 'payments', 'pricing', 'stock', 'traffic'],
   vpn: ['customers', 'events', 'fleet', 'ledger', 'orders', 'payments', 'pricing', 'traffic'],
 }

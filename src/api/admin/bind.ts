@@ -2,6 +2,7 @@ import type { Verifier } from '../../core/finding.ts'
 import type { CustomerId, OperatorTokenId } from '../../core/ids.ts'
 import type { Stalls } from '../../core/stall-monitor.ts'
 import type { Clock } from '../../core/time.ts'
+import type { Alerts } from '../../domains/alerts/index.ts'
 import type { Customers } from '../../domains/customers/index.ts'
 import { type Customer, registeredName } from '../../domains/customers/rules.ts'
 import type { Outages, ProxyOperator, RangeOperator } from '../../domains/dedicated/index.ts'
@@ -28,6 +29,7 @@ import type { Credential, Identities, Registration, SignIn, Visitor } from '../.
 import type { Stock, StockOperator } from '../../domains/stock/index.ts'
 import type { Traffic } from '../../domains/traffic/index.ts'
 import type { Vpn } from '../../domains/vpn/index.ts'
+import type { Webhooks } from '../../domains/webhooks/index.ts'
 import { sentTokenOf } from '../answers.ts'
 import { type Bound, bindReply, type Call, issuedIn } from '../bind.ts'
 import type { ProxyCheck } from '../customer/dedicated/routes.ts'
@@ -173,6 +175,8 @@ export type AdminDeps = {
   readonly refunds: Refunds
   readonly storyOf: Stories
   readonly events: Events
+  readonly webhooks: Webhooks
+  readonly alerts: Alerts
   readonly pricing: Pricing
   readonly payments: payments.Payments
   readonly paymentOperator: payments.PaymentOperator

@@ -1,4 +1,5 @@
 import { probeProxy } from '../../adapters/proxy-probe.ts'
+import { adminAlertOperations } from '../../api/admin/alerts/routes.ts'
 import { type AdminCaller, adminApi, createBindAdmin } from '../../api/admin/bind.ts'
 import { adminCatalogueOperations } from '../../api/admin/catalogue/routes.ts'
 import { adminCustomerOperations } from '../../api/admin/customers/routes.ts'
@@ -61,6 +62,7 @@ export function createAdmin(
       ...adminNodeOperations(bind, deps),
       ...adminPremiumOperations(bind, deps),
       ...adminOperatorOperations(bind, deps),
+      ...adminAlertOperations(bind, deps),
     ],
   })
 }

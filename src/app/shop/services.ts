@@ -2,6 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { createCheckpointKeeper } from '../../adapters/checkpoint-keeper.ts'
 import { codes as secondFactors } from '../../adapters/codes.ts'
 import { hmacSha256, publicKeyOf, randomBytes, sha224, sha256 } from '../../adapters/crypto.ts'
+import { createMailSender } from '../../adapters/mail-sender.ts'
 import { createPace } from '../../adapters/pace.ts'
 import { createPasswords, type PasswordCost } from '../../adapters/passwords.ts'
 import { providerKinds } from '../../adapters/payments/kinds.ts'
@@ -20,6 +21,7 @@ import { Timeline } from '../../db/timeline.ts'
 import { openTokenBuckets } from '../../db/token-buckets.ts'
 import type { Database, Tx } from '../../db/transaction.ts'
 import { createSchemaCheck } from '../../db/whole-schema.ts'
+import { createAlerts, toAlertLetter } from '../../domains/alerts/index.ts'
 import { createBlocking, createCustomers, createShopVerifier } from '../../domains/customers/index.ts'
 import { createDedicated } from '../../domains/dedicated/index.ts'
 import { createEvents, createEventsVerifier } from '../../domains/events/index.ts'
@@ -66,6 +68,7 @@ import { createTraffic, createTrafficVerifier } from '../../domains/traffic/inde
 import { createVpn, type VpnSettings } from '../../domains/vpn/index.ts'
 import { createWebhooks, createWebhooksVerifier } from '../../domains/webhooks/index.ts'
 import type { OpenSender } from '../../domains/webhooks/ports.ts'
+import { isMail } from '../../domains/webhooks/rules.ts'
 import { repairLostTime } from '../backup/after-restore.ts'
 import { type Config, shopUrl } from '../settings/config.ts'
 import { shippedVpn, vpnSettingsOf } from '../settings/vpn.ts'
@@ -231,11 +234,13 @@ export function createServices(plainDb: Database, given: Runtime, config: ShopCo
   const setExit = createExitChange({ fleet, nodeSides })
   const blocking = createBlocking({ db, customers, touched: nodeSides })
   const operators = createOperators(ofAccess)
+  const alerts = createAlerts({ ...base, events })
+  const openSender = config.openSender ?? createSenders()
   const webhooks = createWebhooks({
     ...base,
     customers,
     events,
-    openSender: config.openSender ?? createSenders(),
+    openSender: (url) => (isMail(url) ? createMailSender(config.joining?.mail, toAlertLetter) : openSender(url)),
     pace: createPace(messagesPerSecond),
   })
   const passwords = createPasswordWork({ passwords: createPasswords(runtime.passwordCost), clock: runtime.clock })
@@ -280,6 +285,7 @@ export function createServices(plainDb: Database, given: Runtime, config: ShopCo
     customers,
     events,
     webhooks,
+    alerts,
     orders,
     pricing,
     traffic,

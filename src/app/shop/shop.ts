@@ -35,6 +35,7 @@ import { urgently } from '../../db/transaction.ts'
 import type { NodeKind } from '../../domains/fleet/rules.ts'
 import shippedCatalogue from '../../domains/pricing/catalogue.yaml' with { type: 'text' }
 import type { Session } from '../../domains/signin/rules.ts'
+import { alertJobs } from '../../jobs/alerts.ts'
 import { startJobs } from '../../jobs/jobs.ts'
 import { admitLocalNodes } from '../../jobs/local-nodes.ts'
 import { makeSandboxLinks, openSandbox } from '../../jobs/sandbox/open.ts'
@@ -145,6 +146,7 @@ export async function openShop(config: Config, log: Log, given: Runtime = realRu
     ...outageJobs(services, log),
     ...retentionJobs({ ...services, deleteBuckets: (limit) => deleteFullBuckets(db, runtime.clock(), limit) }, log),
     ...paymentJobs(services, log),
+    ...alertJobs({ ...services, ...runtime, certificateEndsAt: () => tls?.current()?.endsAt }),
     ...localJobs,
     ...historyJobs,
     ...backups.jobs,

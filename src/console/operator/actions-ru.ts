@@ -1,5 +1,11 @@
 /** What operators do, by the names that the audit log has for it, in Russian. */
 export const actions: Readonly<Record<string, string>> = {
+  addAlertEndpoint: 'Добавлен адрес уведомлений',
+  updateAlertEndpoint: 'Изменён адрес уведомлений',
+  removeAlertEndpoint: 'Удалён адрес уведомлений',
+  rotateAlertEndpoint: 'Заменён секрет адреса уведомлений',
+  testAlertEndpoint: 'Проверен адрес уведомлений',
+  redeliverAlert: 'Уведомление отправлено ещё раз',
   addCode: 'Создан промокод',
   addExit: 'Добавлен выход',
   addNode: 'Добавлен узел',
@@ -82,6 +88,12 @@ export const actions: Readonly<Record<string, string>> = {
 
 /** The same in English. */
 export const actionNames: Readonly<Record<string, string>> = {
+  addAlertEndpoint: 'Added an endpoint for alerts',
+  updateAlertEndpoint: 'Changed an endpoint for alerts',
+  removeAlertEndpoint: 'Removed an endpoint for alerts',
+  rotateAlertEndpoint: 'Replaced the secret of an endpoint for alerts',
+  testAlertEndpoint: 'Tested an endpoint for alerts',
+  redeliverAlert: 'Sent an alert again',
   addCode: 'Created a promo code',
   addExit: 'Added an exit',
   addNode: 'Added a node',

@@ -4,6 +4,7 @@ import { Frame, type MenuItem, type Pages, Routes } from '../shared/frame.tsx'
 import { useMessages } from '../shared/messages.tsx'
 import { Figure } from '../shared/parts.tsx'
 import { AbusePage } from './abuse.tsx'
+import { AlertsPage } from './alerts.tsx'
 import { useMay } from './api.ts'
 import { AuditPage } from './audit.tsx'
 import { CustomerPage } from './customer.tsx'
@@ -41,6 +42,7 @@ const pages: Pages = [
   [/^\/network$/, () => <NetworkPage />],
   [/^\/network\/([\w.-]+)$/, (name) => <NodePage key={name} name={name} />],
   [/^\/setup$/, () => <SetupPage />],
+  [/^\/alerts$/, () => <AlertsPage />],
   [/^\/verify$/, () => <VerifyPage />],
   [/^\/audit$/, () => <AuditPage />],
   [/^\/operators$/, () => <OperatorsPage />],
@@ -70,6 +72,7 @@ export default function Operator() {
     { path: '/stock', label: t.stock, icon: 'server' },
     { path: '/prices', label: t.prices, icon: 'tag' },
     { path: '/network', label: t.network, icon: 'nodes' },
+    { path: '/alerts', label: t.alerts, icon: 'bell' },
     { path: '/verify', label: t.verify, icon: 'shield' },
     ...(may('listAuditLog') ? [{ path: '/audit', label: t.audit, icon: 'book' } as const] : []),
     ...(may('listOperators') ? [{ path: '/operators', label: t.operators, icon: 'list' } as const] : []),

@@ -15,6 +15,7 @@ export const operatorTexts = {
   stock: pair('Stock', 'Адреса'),
   prices: pair('Prices', 'Цены'),
   network: pair('Network', 'Сеть'),
+  alerts: pair('Alerts', 'Предупреждения'),
   verify: pair('Verify', 'Сверка'),
   audit: pair('Audit log', 'Журнал'),
   operators: pair('Operators', 'Операторы'),

@@ -2,7 +2,7 @@ import { problemsOfPosition, problemsOfTime, type Sha256 } from '../../core/chai
 import { type Audit, at, type Finding, type FindingProblem, problem, type Verifier } from '../../core/finding.ts'
 import { keysetPages } from '../../core/keyset-pages.ts'
 import type { Database } from '../../db/transaction.ts'
-import { isEventType } from './rules.ts'
+import { hasEventType } from './rules.ts'
 import * as store from './store.ts'
 
 const pageSize = 500
@@ -29,7 +29,7 @@ export function createEventsVerifier(deps: { db: Database; sha256: Sha256 }): Ve
             note(row.customer_id, event.seq, [
               ...(before ? problemsOfPosition(before, event, 'event') : []),
               ...(store.isUnchanged(row, deps.sha256) ? [] : [problem('event_changed')]),
-              ...(isEventType(row.type) ? [] : [problem('event_type', { type: row.type })]),
+              ...(hasEventType(row.customer_id, row.type) ? [] : [problem('event_type', { type: row.type })]),
               ...(isReadable(row.data) ? [] : [problem('event_unreadable')]),
               ...(before ? problemsOfTime(before, event, 'event') : []),
             ])

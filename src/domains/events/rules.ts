@@ -1,4 +1,4 @@
-import type { CustomerId, OrderId } from '../../core/ids.ts'
+import { type CustomerId, type OrderId, operatorsOwner } from '../../core/ids.ts'
 
 /** The thing, then what happened to it. `docs/api/events.md` lists the data of each. */
 export const eventTypes = [
@@ -34,24 +34,51 @@ export const eventTypes = [
 ] as const
 export type EventType = (typeof eventTypes)[number]
 
+/** Events of the operators; `docs/operate/alerts.md` lists the data of each. */
+export const alertTypes = [
+  'stock.low',
+  'node.lost',
+  'payment.unmatched',
+  'verify.finding',
+  'certificate.ending',
+] as const
+export type AlertType = (typeof alertTypes)[number]
+
 /** Plain JSON, sent as it is. */
 export type EventData = { readonly [name: string]: string | number | boolean | null }
+
+/** Keeps the plain values, which are all that a domain writes. */
+export const toEventData = (value: unknown): EventData =>
+  Object.fromEntries(Object.entries(value ?? {}).filter(isPlainEntry))
+
+const isPlainEntry = (entry: [string, unknown]): entry is [string, EventData[string]] =>
+  entry[1] === null || ['string', 'number', 'boolean'].includes(typeof entry[1])
 
 /** An event as a domain reports it. */
 export type DomainEvent = {
   readonly customer: CustomerId
-  readonly type: EventType
+  readonly type: EventType | AlertType
   readonly order: OrderId | null
   /** A proxy's number or a subscription's uuid. */
   readonly subject: string | null
   readonly data: EventData
 }
 
-export type CustomerEvent = DomainEvent & { readonly seq: number; readonly at: number }
+/** An event with its number. */
+export type NumberedEvent = DomainEvent & { readonly seq: number; readonly at: number }
+
+/** An event as it is read. Those of the operators have types of alerts, which only their deliveries read. */
+export type CustomerEvent = NumberedEvent & { readonly type: EventType }
 
 export const eventKeptMs = 30 * 86_400_000
 
 export const isEventType = (text: string): text is EventType => eventTypes.some((each) => each === text)
+
+/** Whether an owner can have an event of a type: operators have alerts, and learn of their endpoints. */
+export const hasEventType = (owner: CustomerId, text: string): boolean => typesOf(owner).some((each) => each === text)
+
+export const typesOf = (owner: CustomerId): readonly string[] =>
+  owner === operatorsOwner ? [...alertTypes, 'webhook.disabled'] : eventTypes
 
 /** How many days before the end of a proxy or a subscription its customer gets an event. */
 export const announcedDays = [1, 3, 7] as const

@@ -3,27 +3,18 @@ import type { CustomerId, OrderId } from '../../core/ids.ts'
 import { sameBytes } from '../../core/token-text.ts'
 import { allOf, sendRows } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
-import type { CustomerEvent, EndingRow, EventData, EventType } from './rules.ts'
+import { type CustomerEvent, type EndingRow, type NumberedEvent, toEventData } from './rules.ts'
 
 export type EventRow = {
   customer_id: CustomerId
   seq: bigint
-  type: EventType
+  type: CustomerEvent['type']
   at: bigint
   order_id: OrderId | null
   subject: string | null
   data: string
   digest: Uint8Array
 }
-
-/** Keeps the plain values, which are all that a domain writes. */
-function readData(text: string): EventData {
-  const value: unknown = JSON.parse(text)
-  return Object.fromEntries(Object.entries(value ?? {}).filter(isPlainEntry))
-}
-
-const isPlainEntry = (entry: [string, unknown]): entry is [string, EventData[string]] =>
-  entry[1] === null || ['string', 'number', 'boolean'].includes(typeof entry[1])
 
 const toEvent = (row: EventRow): CustomerEvent => ({
   customer: row.customer_id,
@@ -32,7 +23,7 @@ const toEvent = (row: EventRow): CustomerEvent => ({
   at: Number(row.at),
   order: row.order_id,
   subject: row.subject,
-  data: readData(row.data),
+  data: toEventData(JSON.parse(row.data)),
 })
 
 /** The next numbers and the time of a customer's events, locked until the transaction ends. Times never go back. */
@@ -47,7 +38,7 @@ export async function takeNumbers(tx: Tx, customer: CustomerId, count: number, n
   return { first: Number(row?.last ?? 0n) - count + 1, at: Number(row?.last_at ?? 0n) }
 }
 
-export function insertEvents(tx: Tx, events: readonly CustomerEvent[], sha256: Sha256): void {
+export function insertEvents(tx: Tx, events: readonly NumberedEvent[], sha256: Sha256): void {
   const rows = events.map(({ customer, seq, type, at, order, subject, ...event }) => {
     const values = [customer, seq, type, at, order, subject, JSON.stringify(event.data)] as const
     return [...values, sha256(textOf(values))]

@@ -21,4 +21,8 @@ export type Codes = {
 export type Letter = { readonly to: string; readonly subject: string; readonly text: string }
 
 /** Queues letters. A letter that cannot be sent is logged. */
-export type Mail = { post(letter: Letter): void }
+export type Mail = {
+  post(letter: Letter): void
+  /** Tries once, ahead of the queue. False if the mail server did not take the letter. */
+  send(letter: Letter): Promise<boolean>
+}

@@ -2,7 +2,7 @@ import { type Audit, at, type Finding, found, type Verifier } from '../../core/f
 import { keysetPages } from '../../core/keyset-pages.ts'
 import type { Reader } from '../../db/transaction.ts'
 import type { WebhookDeps } from './deps.ts'
-import { type CheckedDelivery, problemsOfDelivery, urlProblem, type Webhook } from './rules.ts'
+import { type CheckedDelivery, endpointProblem, problemsOfDelivery, type Webhook } from './rules.ts'
 import { openSecrets } from './signing.ts'
 import * as store from './store.ts'
 
@@ -35,7 +35,8 @@ async function checkEndpoints(deps: AuditDeps, reader: Reader, findings: Finding
     for (const webhook of page) {
       const where = at('webhook', { id: webhook.id })
       if (!opens(deps, webhook)) findings.push(found('secret', where, 'webhook_secret'))
-      if (urlProblem(webhook.url, true)) findings.push(found('webhook', where, 'webhook_address'))
+      if (endpointProblem(webhook.customer, webhook.url, true))
+        findings.push(found('webhook', where, 'webhook_address'))
     }
     count += page.length
   }

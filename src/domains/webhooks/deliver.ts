@@ -96,13 +96,12 @@ export async function deliver(
   { webhook: id, lease }: WebhookLease,
   stop: AbortSignal,
 ): Promise<number> {
-  const sender = deps.openSender()
   // An attempt that runs may finish; a slow one is broken off.
-  const stopLater = () => void setTimeout(() => sender.close(), stopAfterMs)
-  stop.addEventListener('abort', stopLater, { once: true })
+  const stopLater = () => void setTimeout(() => work?.sender.close(), stopAfterMs)
   let work: Work | undefined
+  stop.addEventListener('abort', stopLater, { once: true })
   try {
-    work = await open(deps, id, lease, sender)
+    work = await open(deps, id, lease)
     if (!work) return 0
     try {
       if (work.asked) await sendSingles(deps, work, stop)
@@ -114,7 +113,7 @@ export async function deliver(
     if (!(error instanceof LeaseLost)) throw error
   } finally {
     stop.removeEventListener('abort', stopLater)
-    sender.close()
+    work?.sender.close()
   }
   return work?.count ?? 0
 }
@@ -125,7 +124,7 @@ const isTurnOver = (deps: WebhookDeps, work: Work): boolean =>
   Math.abs(deps.clock() - work.startedAt) >= maxOfClaimMs ||
   (work.count > 0 && isSlow({ tries: 0, tookMs: work.tookMs }))
 
-async function open(deps: WebhookDeps, id: WebhookId, lease: string, sender: Sender): Promise<Work | undefined> {
+async function open(deps: WebhookDeps, id: WebhookId, lease: string): Promise<Work | undefined> {
   const [webhook, at] = await Promise.all([store.findWebhook(deps.db, id), store.findProgress(deps.db, id, lease)])
   if (!webhook || !at) return undefined
   const nowMs = deps.clock()
@@ -136,7 +135,7 @@ async function open(deps: WebhookDeps, id: WebhookId, lease: string, sender: Sen
     webhook,
     lease,
     keys: sealed.map((each) => toSigningKey(openSecrets(deps.vault, id, each))),
-    sender,
+    sender: deps.openSender(webhook.url),
     isSandbox: await isSandbox(deps),
     asked,
     startedAt: nowMs,

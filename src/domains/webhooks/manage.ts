@@ -2,16 +2,16 @@ import { type CustomerId, type DeliveryId, makeId, type WebhookId } from '../../
 import { fieldProblem } from '../../core/messages/problems.ts'
 import { malformed, Refusal, refuseField } from '../../core/refusal.ts'
 import type { Tx } from '../../db/transaction.ts'
-import { eventTypes, isEventType } from '../events/rules.ts'
+import { hasEventType, typesOf } from '../events/rules.ts'
 import { isSandbox, type WebhookDeps } from './deps.ts'
 import { noSuchDelivery, noSuchWebhook } from './errors.ts'
 import {
+  endpointProblem,
   maxWaiting,
   maxWebhooks,
   rotationMs,
   type ShownWebhook,
   testType,
-  urlProblem,
   type Webhook,
   type WebhookDelivery,
 } from './rules.ts'
@@ -23,12 +23,13 @@ export type SecretWebhook = { readonly webhook: ShownWebhook; readonly secret: s
 
 type Choice = { readonly url: string; readonly events: readonly string[] }
 
-function assertTypes(types: readonly string[]): void {
-  if (!types.every(isEventType)) throw malformed([fieldProblem('events', 'one_of', { allowed: eventTypes })])
+function assertTypes(owner: CustomerId, types: readonly string[]): void {
+  if (types.every((each) => hasEventType(owner, each))) return
+  throw malformed([fieldProblem('events', 'one_of', { allowed: typesOf(owner) })])
 }
 
-function assertUrl(url: string, sandbox: boolean): void {
-  const problem = urlProblem(url, sandbox)
+function assertUrl(owner: CustomerId, url: string, sandbox: boolean): void {
+  const problem = endpointProblem(owner, url, sandbox)
   if (problem !== undefined) throw refuseField('url', `webhook_${problem}`)
 }
 
@@ -39,8 +40,8 @@ const show = ({ vault }: WebhookDeps, of: Webhook): ShownWebhook => ({
 
 /** Prepares a new endpoint; the returned function writes it in the caller's transaction. */
 export async function prepare(deps: WebhookDeps, customer: CustomerId, { url, events }: Choice) {
-  assertUrl(url, await isSandbox(deps))
-  assertTypes(events)
+  assertUrl(customer, url, await isSandbox(deps))
+  assertTypes(customer, events)
   return async (tx: Tx): Promise<SecretWebhook> => {
     if ((await store.listWebhooks(tx, customer)).length >= maxWebhooks) {
       throw new Refusal('webhook_limit', { max: maxWebhooks }, { charged: false })
@@ -66,6 +67,10 @@ export async function prepare(deps: WebhookDeps, customer: CustomerId, { url, ev
   }
 }
 
+/** Adds an endpoint in a transaction of its own. */
+export const add = async (deps: WebhookDeps, owner: CustomerId, choice: Choice): Promise<SecretWebhook> =>
+  deps.db.transact(await prepare(deps, owner, choice))
+
 export const list = async (deps: WebhookDeps, customer: CustomerId): Promise<ShownWebhook[]> =>
   (await store.listWebhooks(deps.db, customer)).map((each) => show(deps, each))
 
@@ -86,8 +91,8 @@ export async function update(
     enabled?: boolean | undefined
   },
 ): Promise<ShownWebhook> {
-  if (change.url !== undefined) assertUrl(change.url, await isSandbox(deps))
-  if (change.events !== undefined) assertTypes(change.events)
+  if (change.url !== undefined) assertUrl(customer, change.url, await isSandbox(deps))
+  if (change.events !== undefined) assertTypes(customer, change.events)
   return deps.db.transact(async (tx) => {
     const before = await lock(tx, customer, id)
     const enabled = change.enabled ?? before.state === 'enabled'

@@ -17,4 +17,5 @@ export type EndpointAnswer = {
 
 /** Sends messages to one endpoint, one after another. It may keep the connection open between two of them. */
 export type Sender = { send(message: WebhookMessage): Promise<EndpointAnswer>; close(): void }
-export type OpenSender = () => Sender
+/** Opens a sender for an endpoint's address. */
+export type OpenSender = (url: string) => Sender

@@ -1,4 +1,4 @@
-import { type CustomerId, type DeliveryId, timeOfId, type WebhookId } from '../../core/ids.ts'
+import { type CustomerId, type DeliveryId, operatorsOwner, timeOfId, type WebhookId } from '../../core/ids.ts'
 import { toIso } from '../../core/time.ts'
 import { type CustomerEvent, eventKeptMs } from '../events/rules.ts'
 
@@ -58,7 +58,7 @@ export type CheckedDelivery = WebhookDelivery & {
   readonly lastSeq: number
 }
 
-/** What is wrong with a stored delivery, for `verify`. */
+/** Problems of a stored delivery, for `verify`. */
 export function problemsOfDelivery(of: CheckedDelivery): ('delivery_mismatch' | 'delivery_result')[] {
   const isOfEndpoint = of.ownerOfWebhook === null || of.ownerOfWebhook === of.customer
   const isOfEvent =
@@ -167,6 +167,15 @@ export function urlProblem(text: string, isSandbox: boolean): 'url' | 'scheme' |
   if (url.protocol !== 'https:' && !(isSandbox && url.protocol === 'http:')) return 'scheme'
   return isPortOpen(url, isSandbox) ? undefined : 'port'
 }
+
+/** One mailbox, without a display name, parameters or line breaks. */
+const mailto = /^mailto:[a-z0-9.!#$*+/=^_`{|}~-]{1,64}@[a-z0-9.-]{1,190}$/i
+
+export const isMail = (url: string): boolean => url.startsWith('mailto:')
+
+/** What an address of an owner's endpoint lacks. Operators can have e-mail addresses, too. */
+export const endpointProblem = (owner: CustomerId, url: string, isSandbox: boolean) =>
+  owner === operatorsOwner && mailto.test(url) ? undefined : urlProblem(url, isSandbox)
 
 export const portOf = (url: URL): number =>
   url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : Number(url.port)

@@ -67,8 +67,15 @@ export function insertWebhook(tx: Tx, webhook: Webhook, doneSeq: number): void {
   tx.send(`INSERT INTO webhooks (${webhooks.names}) VALUES (${list(10)})`, webhooks.values(webhook))
   const { id, customer } = webhook
   const began: Progress = {
-    ...{ webhook: id, customer, doneSeq, tries: 0, tookMs: attemptMs, nextAt: 0 },
-    ...{ asked: false, lease: '', leaseUntil: 0 },
+    webhook: id,
+    customer,
+    doneSeq,
+    tries: 0,
+    tookMs: attemptMs,
+    nextAt: 0,
+    asked: false,
+    lease: '',
+    leaseUntil: 0,
   }
   tx.send(`INSERT INTO webhook_progress (${progress.names}) VALUES (${list(9)})`, progress.values(began))
 }
@@ -136,8 +143,8 @@ export const deliveriesAfter = (reader: Reader, after: string, limit: number): P
   )
 
 /**
- * Endpoints with something to deliver that no shop has a lease on: first those that answered quickly, then the slow ones,
- * each the longest due first.
+ * Endpoints with something to deliver that no shop has a lease on: first those that answered quickly, then the slow
+ * ones, each the longest due first.
  */
 export const findDue = (reader: Reader, nowMs: number, limit: number): Promise<Progress[]> =>
   progress.all(

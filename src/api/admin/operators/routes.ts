@@ -2,6 +2,7 @@ import { sayVerdict, type Verifier, type VerifyOutcome, verifyAll } from '../../
 import { readId } from '../../../core/ids.ts'
 import { Refusal } from '../../../core/refusal.ts'
 import { readIso, toIso } from '../../../core/time.ts'
+import type { Condition } from '../../../domains/alerts/rules.ts'
 import { createKeptVerifier } from '../../../domains/ledger/index.ts'
 import type { Entry } from '../../../domains/operators/rules.ts'
 import { orRefuse, orRefuseField } from '../../answers.ts'
@@ -80,6 +81,14 @@ function bookOperations(bind: BindAdmin, deps: AdminDeps) {
   ]
 }
 
+/** One alert for each promise that is broken. */
+const findingAlerts = ({ findings }: VerifyOutcome): Condition[] =>
+  [...Map.groupBy(findings, (each) => each.promise)].map(([promise, of]) => ({
+    type: 'verify.finding',
+    subject: promise,
+    data: { promise, count: of.length },
+  }))
+
 /** Verification in the background, one run at a time; keeps the result of the last run. */
 function createVerification(deps: AdminDeps) {
   let run: shapes.VerificationRun = shapes.noRun
@@ -93,6 +102,8 @@ function createVerification(deps: AdminDeps) {
           run = { ...run, done }
         }
       })
+      // A database that takes no alert is no reason to hide what was found.
+      await deps.alerts.settle(['verify.finding'], findingAlerts(verdict), 0).catch(deps.onFault)
       run = { ...run, state: 'done', part: null, ended_at: toIso(deps.clock()) }
     } catch (fault) {
       run = { ...run, state: 'failed', ended_at: toIso(deps.clock()) }

@@ -6,7 +6,7 @@ import { type Bound, bind, bindCreation } from '../../bind.ts'
 import { pageOf, positionOf, soughtFor } from '../../pages.ts'
 import * as shapes from './shapes.ts'
 
-const toSecret = ({ webhook, secret }: SecretWebhook) => ({ ...shapes.toWebhook(webhook), secret })
+export const toSecret = ({ webhook, secret }: SecretWebhook) => ({ ...shapes.toWebhook(webhook), secret })
 const webhookOf = (body: { readonly webhook_id: string }) =>
   orRefuse(readId('webhook', body.webhook_id), 'webhook_not_found')
 /** Sorts after every delivery's id. */

@@ -12,13 +12,13 @@ import { page, pageQuery } from '../../pages.ts'
 
 const operation = operationsOf({ tag: 'Webhooks' })
 
-const exampleWebhook = 'whk_01k73sf8000000000000000000'
-const exampleDelivery = 'dlv_01k73sf8000000000000000000'
+export const exampleWebhook = 'whk_01k73sf8000000000000000000'
+export const exampleDelivery = 'dlv_01k73sf8000000000000000000'
 const exampleUrl = 'https://example.com/turnpike'
 
-const webhookId = () => text("The endpoint's id.", exampleWebhook)
+export const webhookId = () => text("The endpoint's id.", exampleWebhook)
 
-const webhook = named('Webhook', {
+export const webhook = named('Webhook', {
   webhook_id: webhookId(),
   url: text('Address that events are sent to.', exampleUrl),
   events: z.array(z.string()).openapi({
@@ -64,7 +64,8 @@ export const listWebhooks = operation('listWebhooks', 'GET /webhooks', {
   answer: z.object({ webhooks: list(`All endpoints, at most ${maxWebhooks}.`, webhook) }),
 })
 
-const secret = () => text('Secret that verifies `v1` signatures (HMAC-SHA256), shown only in this answer.', 'whsec_…')
+export const secret = () =>
+  text('Secret that verifies `v1` signatures (HMAC-SHA256), shown only in this answer.', 'whsec_…')
 
 export const addWebhook = operation('addWebhook', 'POST /webhooks/add', {
   summary: 'Add an endpoint that gets events; its secret is shown once',
@@ -117,7 +118,7 @@ export const testWebhook = operation('testWebhook', 'POST /webhooks/test', {
   codes: ['not_found', 'conflict'],
 })
 
-const delivery = named('WebhookDelivery', {
+export const delivery = named('WebhookDelivery', {
   delivery_id: text('Id of the delivery.', exampleDelivery),
   webhook_id: webhookId(),
   event_id: whole('`id` of the event; null for a test.', 1).nullable(),
