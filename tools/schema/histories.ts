@@ -238,7 +238,7 @@ export const histories: Readonly<Record<string, readonly History[]>> = {
     { of: 'nodes, removal', key: 'id', columns: 'removed_at', initial: 'NULL', on: 'update' },
     { of: 'exits, removal', key: 'id', columns: 'removed_at', initial: 'NULL', on: 'update' },
   ],
-  '0033-webhook-history': [
+  '0036-webhook-history': [
     {
       of: 'webhooks',
       key: 'id',
