@@ -1,8 +1,10 @@
+import type { udp } from 'bun'
+
 /** A name server whose answers end in `last`; without it, the answer is SERVFAIL. */
-export async function serveNames(hostname: string, last: number | undefined): Promise<void> {
-  await Bun.udpSocket({
+export function serveNames(hostname: string, last: number | undefined, at = 53): Promise<udp.Socket<'buffer'>> {
+  return Bun.udpSocket({
     hostname,
-    port: 53,
+    port: at,
     socket: {
       data(socket, query, port, address) {
         const code = last === undefined ? 0x82 : Buffer.from(query).includes('missing') ? 0x83 : 0x80
