@@ -84,10 +84,15 @@ export type OperationRow = readonly [method: string, path: string, ...rest: read
 const isOperation = (value: unknown): value is Operation =>
   typeof value === 'object' && value !== null && 'id' in value && 'path' in value && 'method' in value
 
+const operationsIn = (modules: readonly object[]): Operation[] =>
+  modules.flatMap((module) => Object.values(module).filter(isOperation))
+
+/** The operations of the customer API, for the generator of its clients. */
+export const customerOperations = (): Operation[] => operationsIn(Object.values(customerShapes))
+
 function toTable(modules: readonly object[], hasRoles: boolean): Record<string, OperationRow> {
-  const operations = modules.flatMap((module) => Object.values(module).filter(isOperation))
   return Object.fromEntries(
-    operations.map((each): [string, OperationRow] => [
+    operationsIn(modules).map((each): [string, OperationRow] => [
       each.id,
       [each.method, each.path, ...(takesKey(each) ? ['keyed'] : []), ...(hasRoles ? [each.role] : [])],
     ]),

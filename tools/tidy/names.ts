@@ -1,7 +1,7 @@
 import { type Files, isCode, isShipped, type Violation } from './source.ts'
 
 const maxLines = 600
-const codeFolders = new Set(['src', 'test', 'tools', 'bench', 'bin'])
+const codeFolders = new Set(['src', 'test', 'tools', 'bench', 'bin', 'packages'])
 const emptyNames = new Set(
   'util utils helper helpers manager managers misc common data info handler handlers'.split(' '),
 )
