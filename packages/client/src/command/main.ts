@@ -36,9 +36,20 @@ type Method = (input: object, options: object) => Promise<unknown> & AsyncIterab
 const methodOf = (client: Client, group: string, method: string): Method =>
   (client as unknown as Record<string, Record<string, Method>>)[group]?.[method] as Method
 
+/** The method that prices each one that charges. Another price than the quoted one is refused by `max_price_rub`. */
+const quotes: Readonly<Record<string, string>> = {
+  'dedicated.buy': 'quote',
+  'dedicated.prolong': 'quoteProlonging',
+  'premium.buyTraffic': 'quoteTraffic',
+  'vpn.buy': 'quote',
+  'vpn.renew': 'quote',
+  'vpn.increaseDevices': 'quoteSlots',
+}
+
 /** What a purchase would cost: the quote, and its price. */
 async function quote(client: Client, { group, method, input }: Command): Promise<{ lines: string[]; price: number }> {
-  const name = method === 'prolong' ? 'quoteProlonging' : method === 'buyTraffic' ? 'quoteTraffic' : 'quote'
+  const name = quotes[`${group}.${method}`]
+  if (name === undefined) throw new UsageError('this has no quote: add --yes, and --max-price to limit it')
   const fields = rows[group]?.[name]?.fields ?? {}
   const asked = Object.fromEntries(Object.entries(input).filter(([field]) => Object.hasOwn(fields, field)))
   const answer = (await methodOf(client, group, name)(asked, {})) as Readonly<Record<string, unknown>>
