@@ -24,9 +24,7 @@ export async function installClients(): Promise<Installed> {
   const base = {
     PATH: process.env['PATH'] ?? '',
     HOME: join(folder, 'home'),
-    // A wheel of pure Python is importable as it is.
-    PYTHONPATH: packed.wheel,
-    PYTHONDONTWRITEBYTECODE: '1',
+    PYTHONPATH: join(folder, 'site'),
     LANG: 'C.UTF-8',
   }
   async function run(command: readonly string[], env = {}, input = ''): Promise<Ran> {
@@ -44,6 +42,9 @@ export async function installClients(): Promise<Installed> {
   }
   const npm = await run(['npm', 'install', '--offline', '--no-audit', '--no-fund', '--ignore-scripts', packed.npm])
   if (npm.exit !== 0) throw new Error(`npm could not install the client: ${npm.err}`)
+  // The wheel is pure Python, so unpacking it is what pip does; a long run installs it with pip too.
+  const unpacked = await run(['python3', '-m', 'zipfile', '-e', packed.wheel, join(folder, 'site')])
+  if (unpacked.exit !== 0) throw new Error(`the wheel is damaged: ${unpacked.err}`)
   return {
     folder,
     wheel: packed.wheel,
