@@ -44,7 +44,7 @@ const fieldOf = (path: string, name: string) => fields.find(([where, called]) =>
 /** The same refusal with the terms on sale where a term is out of its range. Alone, the price list refuses the term. */
 export async function withTerms(refusal: Refusal, path: string, find: FindSold | undefined): Promise<Refusal> {
   const { details } = refusal
-  const isTerm = ({ field, reason }: FieldProblem) => reason === 'between' && /^period/.test(field)
+  const isTerm = ({ field, reason }: FieldProblem) => reason === 'between' && field.startsWith('period')
   if (details === null || !isProblems(details) || !details.some(isTerm)) return refusal
   const sold = await find?.().catch(() => undefined)
   if (!sold) return refusal

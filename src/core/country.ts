@@ -24,7 +24,7 @@ export function readCountry(text: string): CountryCode | undefined {
 const names = new Map<string, Intl.DisplayNames>()
 
 export function countryName(code: CountryCode, language: 'en' | 'ru'): string {
-  const known = names.get(language) ?? new Intl.DisplayNames([language], { type: 'region' })
-  names.set(language, known)
-  return known.of(code) ?? code
+  const named = names.get(language) ?? new Intl.DisplayNames([language], { type: 'region' })
+  names.set(language, named)
+  return named.of(code) ?? code
 }

@@ -157,8 +157,8 @@ describe.each([...engines])('payments of a restored shop on %s', (engine) => {
     const topUp = { amount, method: 'card', returnUrl: undefined, email: undefined }
     const { id } = (await shop.payments.begin({ customer, token: null }, undefined, topUp, 'http://shop')).payment
     const before = await balance()
-    for (const key of [id, id.toUpperCase()]) {
-      const input = { kind: 'debit', amount: kopecks(100n), note: '', key, reference: null } as const
+    for (const named of [id, id.toUpperCase()]) {
+      const input = { kind: 'debit', amount: kopecks(100n), note: '', key: named, reference: null } as const
       expect((await refusalOf(createActions(shop).adjust(customer, input))).reason).toBe('payment_id_as_key')
     }
     expect(await balance()).toBe(before)

@@ -5,7 +5,7 @@ for (const name of ['ListFormat', 'DisplayNames'] as const) {
     made.push(name)
     return Reflect.construct(target, args, newTarget)
   }
-  Object.defineProperty(Intl, name, { value: new Proxy(Intl[name], { construct } as ProxyHandler<never>) })
+  Object.defineProperty(Intl, name, { value: new Proxy(Intl[name], { construct }) })
 }
 await import('../../src/app/tool.ts')
 postMessage(made)

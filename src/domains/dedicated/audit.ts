@@ -298,8 +298,8 @@ function toHeldTwice({ id, ...held }: store.HeldTwice): Finding {
 
 /** Checks leases against their proxies. */
 async function checkLeases(reader: Reader, leases: readonly WalkedLease[]): Promise<Finding[]> {
-  const found = await store.findMany(reader, [...new Set(leases.map((lease) => lease.proxy))])
-  const proxies = new Map(found.map((proxy) => [proxy.id, proxy]))
+  const held = await store.findMany(reader, [...new Set(leases.map((lease) => lease.proxy))])
+  const proxies = new Map(held.map((proxy) => [proxy.id, proxy]))
   return leases.flatMap((lease) => checkLease(lease, proxies.get(lease.proxy)) ?? [])
 }
 

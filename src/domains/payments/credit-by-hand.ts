@@ -63,7 +63,7 @@ const readPayment = (text: string | null) => readId('payment', (text ?? '').toLo
 async function assertPaid(deps: PaymentDeps, id: PaymentId, amount: Kopecks, isDryRun: boolean): Promise<void> {
   const noticed = await store.findUnknown(deps.db, id)
   const paid = noticed ?? (isDryRun ? undefined : await findAnywhere(deps, id))
-  if (paid?.amount == null || paid.currency !== 'RUB') return
+  if (!paid || paid.amount === null || paid.currency !== 'RUB') return
   const { provider } = paid
   if (paid.state !== 'paid') throw new Refusal('payment_not_paid', { payment: id, provider }, { charged: false })
   if (paid.amount === amount) return

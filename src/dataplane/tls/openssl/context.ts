@@ -1,4 +1,4 @@
-import { CString, JSCallback, type Pointer, ptr, toArrayBuffer } from 'bun:ffi'
+import { CString, JSCallback, ptr, toArrayBuffer } from 'bun:ffi'
 import { type Certificate, coversName } from '../certificate.ts'
 import { ciphers, minVersion, onlyHttp1, withHttp2 } from '../parameters.ts'
 import { type Library, orZero, takeError } from './library.ts'
@@ -101,7 +101,7 @@ export class TlsCallbacks {
     if (library.SSL_client_hello_get0_ext(ssl, serverNameExtension, placeAt, placeAt + 8) !== 1) return
     const [at, length] = [Number(place.getBigUint64(0, true)), Number(place.getBigUint64(8, true))]
     if (length === 0) return
-    const bytes = new Uint8Array(toArrayBuffer(at as Pointer, 0, length))
+    const bytes = new Uint8Array(toArrayBuffer(at, 0, length))
     const digest = new Bun.CryptoHasher('sha256').update(bytes).digest()
     library.SSL_set_session_id_context(ssl, digest, digest.length)
   }
