@@ -13,3 +13,6 @@ export function bytes(count: bigint): Bytes {
 
 /** The JSON number of gigabytes; exact to the byte for anything below eight petabytes. */
 export const toGigabytes = (count: Bytes): number => Number(count) / 1e9
+
+/** The shop counts a report of faster interfaces as this: it bounds the bytes that a node can claim. */
+export const maxInterfaceMegabits = 800_000

@@ -20,9 +20,6 @@ export const toBootTime = (atMs: number): string => Math.trunc(atMs).toString(36
 /** The shop refuses a boot name that is further ahead of its clock: all later boots would sort before it. */
 export const maxBootAheadMs = 86_400_000
 
-/** The shop counts a report of faster interfaces as this: it bounds the bytes that a node can claim. */
-export const maxInterfaceMegabits = 800_000
-
 const bootName = z.string().regex(/^[0-9a-z_-]{8,64}$/)
 const exitId = z.string().max(64)
 const hostName = z

@@ -1,4 +1,5 @@
 import { type Address, clientPrefixOf, formatAddress, readAddress } from '../../core/address.ts'
+import { maxInterfaceMegabits } from '../../core/bytes.ts'
 import type { Log } from '../../core/log.ts'
 import { Refusal, refuseField } from '../../core/refusal.ts'
 import type { Clock } from '../../core/time.ts'
@@ -9,7 +10,6 @@ import { joinBodySchema, joinedSchema, vpnSetupSchema } from '../../node-protoco
 import {
   maxBeside,
   maxBootAheadMs,
-  maxInterfaceMegabits,
   maxVanished,
   type ReportAnswer,
   type ReportBody,

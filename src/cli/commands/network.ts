@@ -1,6 +1,7 @@
 import * as nodes from '../../api/admin/nodes/shapes.ts'
 import * as premium from '../../api/admin/premium/shapes.ts'
 import * as things from '../../api/admin/proxies/shapes.ts'
+import { maxInterfaceMegabits } from '../../core/bytes.ts'
 import { mistyped } from '../command.ts'
 import { type OperationCommand, over } from '../operation-command.ts'
 import { doneBefore, local, readTextFile, rows, rub, secret, toLines } from '../print.ts'
@@ -34,7 +35,7 @@ const aboutDraining = ({ kind, name }: { readonly kind: string; readonly name: s
   } until "turnpike node close ${name}". "turnpike node drain ${name} --undo" ends it.`
 
 /** A sandbox relays over loopback: its gateway reports the largest speed, so that no bytes are beyond it. */
-const bandwidthOf = (megabits: number): number | 'any' => (megabits === nodes.maxInterfaceMegabits ? 'any' : megabits)
+const bandwidthOf = (megabits: number): number | 'any' => (megabits === maxInterfaceMegabits ? 'any' : megabits)
 
 const nodeColumns =
   'name kind location state drained_at version lag_ms tunnels link_mbit carried_bytes refused_bytes held_bytes ' +
@@ -51,7 +52,8 @@ export const nodeCommands: readonly OperationCommand[] = [
     show: ({ node, serves, ranges }) => [
       `${node.name} is ${node.state}${serves ? ' and serves' : ''}. Last report: ${local(node.last_seen_at)}.`,
       ...(node.drained_at === null ? [] : [`Draining since ${local(node.drained_at)}: ${aboutDraining(node)}`]),
-      `Bandwidth: ${bandwidthOf(node.link_mbit)} Mbit/s, both directions together (default ${nodes.usualLinkMegabits}). ` +
+      `Bandwidth: ${bandwidthOf(node.link_mbit)} Mbit/s, both directions together ` +
+        `(default ${nodes.usualLinkMegabits}). ` +
         (node.interface_mbit === null ? '' : `Its interfaces: ${bandwidthOf(node.interface_mbit)} Mbit/s. `) +
         `"turnpike node link ${node.name} N" changes it.`,
       ...(node.refused_bytes === 0 ? [] : [`Not billed, because beyond the bandwidth: ${node.refused_bytes} bytes.`]),

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { maxInterfaceMegabits } from '../../node-protocol/report.ts'
+import { maxInterfaceMegabits } from '../../core/bytes.ts'
 
 /** A speed changes with a cable or a driver. Reading one asks the driver, so it is not read for each report. */
 const readEveryMs = 60_000

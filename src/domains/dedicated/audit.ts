@@ -31,7 +31,7 @@ import {
 import * as store from './store.ts'
 
 const pageSize = 500
-/** Ids of proxies whose prolongings are in memory at once: each pass over the orders collects those of one such range. */
+/** Ids of proxies whose prolongings are in memory at once: a pass over the orders collects those of one such range. */
 const idsPerPass = 50_000
 
 /** Recomputes the promises about dedicated proxies: slots, leases, terms and prices. Rows are read in pages. */
@@ -144,7 +144,7 @@ type BoughtGoods = {
 
 type Prolonging = { readonly expiresAt: number; readonly at: number }
 
-/** What was sold of one proxy: its purchase, and each prolonging. */
+/** The sales of one proxy: its purchase, and each prolonging. */
 type Sold = { readonly order: BoughtGoods | undefined; readonly prolonged: readonly Prolonging[] }
 
 /** The prolongings of proxies by their ids, up to an id. */

@@ -432,7 +432,8 @@ export async function leasesOfProxies(reader: Reader, proxies: readonly number[]
 export const leasesAfter = (reader: Reader, after: Pick<WalkedLease, 'slot' | 'startedAt'>, limit: number) =>
   leaseColumns.all(
     reader,
-    `${walkedLeases} WHERE (leases.slot_id, leases.started_at) > ($1, $2) ORDER BY leases.slot_id, leases.started_at LIMIT $3`,
+    `${walkedLeases}
+     WHERE (leases.slot_id, leases.started_at) > ($1, $2) ORDER BY leases.slot_id, leases.started_at LIMIT $3`,
     [after.slot, after.startedAt, limit],
   )
 

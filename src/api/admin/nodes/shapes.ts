@@ -32,7 +32,6 @@ import { operationsOf, z } from '../../operation.ts'
 import { countryText, instant, nodeParam, printableText, yes } from '../fields.ts'
 
 export { usualLinkMegabits } from '../../../domains/fleet/rules.ts'
-export { maxInterfaceMegabits } from '../../../node-protocol/report.ts'
 
 const operation = operationsOf({ tag: 'Nodes' })
 const reader = operationsOf({ tag: 'Nodes', role: 'reader' })
