@@ -5,7 +5,7 @@ export const clients = ['xray', 'sing-box'] as const
 export type Client = (typeof clients)[number]
 
 /** The name and password of the local port that a client opens for the checks. */
-export type Login = { readonly username: string; readonly password: string }
+type Login = { readonly username: string; readonly password: string }
 
 /** One way to connect: a name, and the client's configuration for it with a local SOCKS5 port. */
 export type Entry = {
