@@ -21,7 +21,8 @@ const suites = 'TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1
 const groups = 'X25519:P-256:P-384'
 /** A session resumes for so long after its handshake. Keys of tickets live twice as long. */
 const sessionSeconds = 12 * 3600
-const ticketsPerHandshake = 2
+/** A resumed handshake brings the next one. */
+const ticketsPerHandshake = 1
 /** A certificate and the issuers that it comes with. */
 const maxChain = 10
 

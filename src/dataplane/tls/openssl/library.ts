@@ -77,7 +77,7 @@ const cryptoSymbols = {
   PEM_read_bio_PrivateKey: { args: [pointer, pointer, pointer, pointer], returns: pointer },
   X509_free: { args: [pointer], returns: none },
   EVP_PKEY_free: { args: [pointer], returns: none },
-  EVP_aes_256_cbc: { args: [], returns: pointer },
+  EVP_CIPHER_fetch: { args: [pointer, pointer, pointer], returns: pointer },
   EVP_EncryptInit_ex: { args: [pointer, pointer, pointer, pointer, pointer], returns: int },
   EVP_DecryptInit_ex: { args: [pointer, pointer, pointer, pointer, pointer], returns: int },
   EVP_MAC_CTX_set_params: { args: [pointer, pointer], returns: int },

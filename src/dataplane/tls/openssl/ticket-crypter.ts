@@ -1,5 +1,5 @@
 import { ptr, toArrayBuffer } from 'bun:ffi'
-import type { Library } from './library.ts'
+import { type Library, orZero, takeError } from './library.ts'
 import type { TicketKey } from './ticket-keys.ts'
 
 /** `OSSL_PARAM`: key, type, data, its size, and the size returned. */
@@ -56,7 +56,9 @@ export class TicketCrypter {
   private readonly cipher: number
 
   constructor(private readonly library: Library) {
-    this.cipher = library.EVP_aes_256_cbc()
+    // Kept for the life of the thread: fetched for each ticket, it would be looked up by its name under a lock.
+    this.cipher = orZero(library.EVP_CIPHER_fetch(0, Buffer.from('AES-256-CBC\0'), 0))
+    if (this.cipher === 0) throw new Error(`no AES-256-CBC: ${takeError(library)}`)
   }
 
   setKeys(keys: readonly TicketKey[]): void {

@@ -197,7 +197,7 @@ test('a session of one reactor resumes at 2 reactors, and after new ticket keys,
   }
 })
 
-test('20 clients that break off before they read their 2 session tickets are billed 0 bytes', async () => {
+test('20 clients that break off before they read their session ticket are billed 0 bytes', async () => {
   const { engine, join, stop } = open({ reactors: 2 })
   const silent = createServer(() => {})
   try {
