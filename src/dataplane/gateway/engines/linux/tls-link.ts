@@ -40,7 +40,7 @@ export class TlsLink implements TlsSocket, TlsClient, CiphertextSink, Pollable, 
   private hasEnded = false
   private isQueued = false
   private isShaken = false
-  /** What is sent now is followed by the end at once. */
+  /** The end follows at once behind the bytes that are sent now. */
   private endsSoon = false
   /** To do once everything is sent. */
   private afterFlush: 'nothing' | 'shutdown' | 'close' = 'nothing'
