@@ -57,7 +57,7 @@ export async function startV2ray(command: readonly string[], form: ClientForm, w
 }
 
 /** Starts a program with its configuration in a file, and waits for its port. */
-export async function startProgram(folder: string, command: readonly string[], config: unknown, port: number) {
+async function startProgram(folder: string, command: readonly string[], config: unknown, port: number) {
   const file = join(folder, 'config.json')
   writeFileSync(file, JSON.stringify(config))
   const child = Bun.spawn([...command, file], {

@@ -215,7 +215,7 @@ test('XHTTP passes packets on in the order of their numbers, not of their arriva
   line.close()
 })
 
-test('XHTTP resets a session at a packet that is 31 ahead, one with 1,000,001 bytes, or one that came before', async () => {
+test('XHTTP resets a session at a packet 31 ahead, one of 1,000,001 bytes and one that came before', async () => {
   const { device } = gateway
   const head = vlessHead(device, gateway.echo.spot, 'tcp')
   const wrong: readonly (readonly (readonly [number, Uint8Array])[])[] = [

@@ -25,7 +25,7 @@ test('PaddingReader removes the padding of 8 frames, and passes later bytes on',
   expect(reader.feed(sent).map(toText).join('|')).toBe(`a|bc|d|e|f|g|h|${frame('raw')}`)
 })
 
-test('what PaddedWrites writes in any parts, PaddingReader reads from any parts', () => {
+test('PaddingReader reads in any parts the bytes that PaddedWrites wrote in any parts', () => {
   for (let seed = 1; seed <= scaled(20_000); seed += 1) {
     const dice = createDice(seed)
     const wire: Uint8Array[] = []

@@ -63,7 +63,7 @@ export class PaddingReader {
 }
 
 /** Adds padding to the first frames for a client. */
-export class PaddingWriter {
+class PaddingWriter {
   private frames = 0
 
   constructor(private readonly random: () => number) {}

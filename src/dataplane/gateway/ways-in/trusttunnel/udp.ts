@@ -5,7 +5,7 @@ import { maxUdpPayload } from '../connect-udp/capsules.ts'
 import type { CapsuleCodec } from '../request.ts'
 
 const lengthBytes = 4
-/** Addresses have 16 bytes; IPv4 stands behind 12 zero bytes. */
+/** Addresses have 16 bytes; IPv4 follows 12 zero bytes. */
 const addressBytes = 16
 const spotBytes = addressBytes + 2
 /** Source, destination, length of the app's name. */
