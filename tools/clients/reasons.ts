@@ -22,7 +22,8 @@ export function readReasonParams(): ReadonlyMap<string, string> {
     const declaration = statement['declaration'] as Node | null | undefined
     const [declared] = (declaration?.['declarations'] as Node[] | undefined) ?? []
     if ((declared?.['id'] as Node | undefined)?.['name'] !== 'en') continue
-    for (const property of ((declared?.['init'] as Node)['properties'] as Node[]) ?? []) {
+    const sentences = declared?.['init'] as Node | undefined
+    for (const property of (sentences?.['properties'] ?? []) as Node[]) {
       const [argument] = ((property['value'] as Node)['params'] as Node[] | undefined) ?? []
       const annotation = (argument?.['typeAnnotation'] as Node | undefined)?.['typeAnnotation'] as Node | undefined
       const name = String((property['key'] as Node)['name'])

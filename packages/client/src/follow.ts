@@ -24,7 +24,8 @@ export async function* follow(
 ): AsyncGenerator<Event, void> {
   const { type, signal, waitSeconds = 30 } = options
   let after = options.after ?? (await lastEvent(client, signal))
-  while (!signal?.aborted) {
+  for (;;) {
+    if (signal?.aborted) return
     const input = { wait: waitSeconds, limit: pageSize, type, ...(after > 0 && { after }) }
     const { events } = await client.events.list(input, { signal }).catch((error: unknown) => {
       if (signal?.aborted) return { events: [] }

@@ -75,7 +75,7 @@ async function runOperation(client: Client, typed: Typed): Promise<void> {
   const command = await confirm(client, readCommand(typed), typed)
   const { group, method, input } = command
   const isJson = typed.options['json'] !== undefined
-  const all = /^list/.test(method) && input['limit'] === undefined && input['cursor'] === undefined
+  const all = method.startsWith('list') && input['limit'] === undefined && input['cursor'] === undefined
   const iterator = all ? methodOf(client, group, method.replace(/^list/, 'all')) : undefined
   if (iterator) {
     const items: unknown[] = []
@@ -116,7 +116,7 @@ async function run(argv: readonly string[], env: NodeJS.ProcessEnv): Promise<voi
   if (first === 'help' || typed.options['help'] !== undefined) return print([help, ...describeOperations()])
   const { TURNPIKE_URL: url, TURNPIKE_TOKEN: token } = env
   if (!url || !token) throw new UsageError('set TURNPIKE_URL and TURNPIKE_TOKEN')
-  const client = createClient({ url, token, language: /^ru/.test(env['LANG'] ?? '') ? 'ru' : 'en' })
+  const client = createClient({ url, token, language: env['LANG']?.startsWith('ru') ? 'ru' : 'en' })
   const ending = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => ending.abort())
   if (first === 'listen') return runListen(client, typed, ending.signal)

@@ -2,7 +2,8 @@
 // oxlint-disable-next-line no-control-regex
 const visible = (text: string): string => text.replaceAll(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, '?')
 
-const isScalar = (value: unknown): boolean => typeof value !== 'object'
+const isScalar = (value: unknown): value is string | number | boolean =>
+  ['string', 'number', 'boolean'].includes(typeof value)
 const toCell = (value: unknown): string =>
   value === null || value === undefined
     ? '-'
