@@ -28,7 +28,7 @@ const isTable = (value: unknown): value is readonly Row[] =>
   Array.isArray(value) && value.length > 0 && value.every((each) => isRow(each))
 
 /** The scalar fields of the first row as columns. */
-export function toTable(list: readonly Row[]): string[] {
+function toTable(list: readonly Row[]): string[] {
   const columns = Object.entries(list[0] ?? {}).flatMap(([name, value]) => (isScalar(value) ? [name] : []))
   const lines = [columns, ...list.map((row) => columns.map((name) => toCell(row[name])))]
   const widths = columns.map((_, at) => Math.max(...lines.map((line) => line[at]?.length ?? 0)))
