@@ -167,8 +167,8 @@ describe.each([...enginesOf('postgres')])('events of VPN on %s', (engine) => {
       'vpn.expiring',
       'vpn.expiring',
       'vpn.expired',
-      'order.created',
       'vpn.renewed',
+      'order.created',
     ])
   })
 })
