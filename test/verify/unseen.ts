@@ -78,27 +78,27 @@ export const unseen: readonly Unseen[] = [
     column,
     because: 'it decides only which ends are announced; the events that were written are found',
   })),
-  ...['done_seq', 'tries', 'took_ms', 'next_at', 'asked', 'lease', 'lease_until', 'customer_id'].map((column) => ({
+  ...['done_seq', 'tries', 'took_ms', 'next_at', 'asked', 'lease'].map((column) => ({
     table: 'webhook_progress',
     column,
     because: 'it decides only when what is sent to an endpoint; the events and deliveries are found',
   })),
-  ...[
-    'id',
-    'webhook_id',
-    'customer_id',
-    'seq',
-    'status',
-    'tries',
-    'tried_at',
-    'answer_status',
-    'problem',
-    'took_ms',
-    '',
-  ].map((column) => ({
+  {
+    table: 'webhook_progress',
+    column: 'lease_until',
+    byChance: true,
+    because: 'it decides only which shop delivers next; without a lease it is found',
+  },
+  ...['id', 'webhook_id', 'problem', ''].map((column) => ({
     table: 'webhook_deliveries',
     column,
     because: 'a note of an attempt that contradicts nothing, only shown and deleted after 30 days; its event is found',
+  })),
+  ...['tries', 'tried_at', 'answer_status', 'took_ms'].map((column) => ({
+    table: 'webhook_deliveries',
+    column,
+    byChance: true as const,
+    because: 'a figure of an attempt that fits its status, only shown and deleted after 30 days; its event is found',
   })),
   ...['type', 'subject', 'data', 'raised_at', 'seen_at', ''].map((column) => ({
     table: 'alerts',

@@ -23,7 +23,7 @@ import * as store from './store.ts'
 /** Events read at a time, and successes that are written together: after a crash they are sent again. */
 const eventsAtOnce = 100
 const maxUnwritten = 50
-const maxUnwrittenMs = 1000
+const maxUnwrittenMs = 5000
 /** Deliveries and time of one claim; then other endpoints have their turn. */
 const maxOfClaim = 500
 const maxOfClaimMs = 10_000
