@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Given } from '../cli/command.ts'
+import { findFile } from '../dataplane/agent/own-file.ts'
 import { type CertificateFiles, writeFiles } from '../dataplane/tls/certificate.ts'
 import { makeSelfSigned } from '../dataplane/tls/der.ts'
 import { type Config, nodeFolder, settings } from './settings/config.ts'
@@ -56,7 +57,8 @@ export function planSandboxTls(config: Config, flags: Given['flags']): SandboxTl
 /** Makes the certificate of a sandbox's gateway, once. Links name its digest, so it stays. */
 export function makeSandboxCertificate(config: Config): void {
   const files = filesOf(config)
-  if (existsSync(files.cert)) return
+  // Reading restores mode 0600, which a backup may have lost.
+  if (findFile(files.cert) !== undefined && findFile(files.key) !== undefined) return
   mkdirSync(folderOf(config), { recursive: true, mode: 0o700 })
   const nowMs = Date.now()
   writeFiles(files, makeSelfSigned(host, nowMs - dayMs, nowMs + lastsMs))
