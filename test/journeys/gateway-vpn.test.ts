@@ -155,9 +155,13 @@ describe('a gateway that serves VPN devices', () => {
     const pin = new X509Certificate(made.cert).fingerprint256.replaceAll(':', '').toLowerCase()
     const tls = 'security=tls&type=tcp&sni=127.0.0.1&alpn=http%2F1.1&fp=firefox'
     const query = `${tls}&pcs=${pin}#test%20gateway-${shop.port}%20`
-    expect(links).toEqual([
+    const key = (link: string) => link.split('?')[0]
+    const vless = `vless://${device.uuid}@127.0.0.1:${tlsPort}`
+    expect(links.slice(1, 3).map(key)).toEqual([vless, vless])
+    expect([links[0], links[3], links.length]).toEqual([
       `vless://${device.uuid}@127.0.0.1:${tlsPort}?encryption=none&${query}VLESS`,
       `trojan://${device.password}@127.0.0.1:${tlsPort}?${query}Trojan`,
+      4,
     ])
     expect(Object.fromEntries(answer.headers)).toMatchObject({
       'profile-title': `base64:${Buffer.from('VPN: device 1').toString('base64')}`,
@@ -173,18 +177,21 @@ describe('a gateway that serves VPN devices', () => {
       'selector',
       'urltest',
       'vless',
+      'vless',
       'trojan',
       'http',
       'direct',
     ])
-    expect(singbox.outbounds[2]).toMatchObject({ uuid: device.uuid, server_port: tlsPort, packet_encoding: '' })
+    expect(singbox.outbounds[2]).toMatchObject({ uuid: device.uuid, server_port: tlsPort, packet_encoding: 'xudp' })
     const xray = JSON.parse(await read('xray'))
     expect(xray.map((each: { outbounds: { protocol: string }[] }) => each.outbounds[0]?.protocol)).toEqual([
+      'vless',
+      'vless',
       'vless',
       'trojan',
     ])
     expect(Bun.YAML.parse(await read('mihomo'))).toMatchObject({
-      proxies: [{ type: 'trojan', password: device.password }, { type: 'vless', uuid: device.uuid }, { type: 'http' }],
+      proxies: [{ uuid: device.uuid }, {}, {}, { password: device.password }, { type: 'http' }],
     })
     const byAgent = await fetch(link, { headers: { 'User-Agent': 'clash-verge/v2' } })
     expect(byAgent.headers.get('content-type')).toStartWith('text/yaml')

@@ -73,7 +73,10 @@ const nodeMessages = messages({
   ),
   fingerprint: pair('Fingerprint (ClientHello)', 'Отпечаток (ClientHello)'),
   linkPort: pair('Port in links; 0 as reported', 'Порт в ссылках; 0 — как у шлюза'),
-  linkProtocols: pair('Protocols: vless,trojan,http or default', 'Протоколы: vless,trojan,http или default'),
+  linkProtocols: pair(
+    'Protocols: vless,xhttp,websocket,trojan,http or default',
+    'Протоколы: vless,xhttp,websocket,trojan,http или default',
+  ),
   neverJoined: pair(
     'The node has never joined. Create a join key and run the command on its machine.',
     'Узел ещё не подключался. Создайте ключ и выполните команду на его машине.',

@@ -1,5 +1,5 @@
 /** Protocols of share links. */
-export const linkProtocols = ['vless', 'trojan', 'http'] as const
+export const linkProtocols = ['vless', 'xhttp', 'websocket', 'trojan', 'http'] as const
 export type LinkProtocol = (typeof linkProtocols)[number]
 
 /** The ClientHello that apps imitate, by the names of their library. */

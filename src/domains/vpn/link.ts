@@ -1,3 +1,4 @@
+import { pathOfDevice } from '../../core/device-path.ts'
 import { runningSince } from '../../core/stall-monitor.ts'
 import { isServing, type Node, type VpnLinks } from '../fleet/rules.ts'
 import { openAccessKeys } from './access-keys.ts'
@@ -27,12 +28,14 @@ export async function openLink(deps: VpnDeps, secret: string, which: LinkChoice)
   const devices = device && !held.some(({ id }) => id === device.id) ? [...held, device] : held
   // With gateways a device connects without a VPN node.
   const hasNode = gateways.length === 0 || nodes.some((node) => node.state === 'open' && node.publicKey !== null)
+  const keys = device && openAccessKeys(deps, device)
   return {
     view: view(deps, subscription, devices, nodes),
     device,
     refused: taken?.refused,
     configuration: device && hasNode ? configure(deps, device, nodes, which.location) : undefined,
-    keys: device && openAccessKeys(deps, device),
+    keys,
+    path: keys ? pathOfDevice(deps.sha256(keys.uuid).toHex()) : '/',
     gateways,
   }
 }

@@ -317,7 +317,10 @@ export const vpnNode = operation('vpnNode', 'POST /nodes/{name}/vpn', {
     port: z.int().min(0).max(65_535).optional().openapi({
       description: 'Port in links, such as that of a forwarding rule; 0 for the one that the gateway reports.',
     }),
-    protocols: choices('Protocols in links, with commas: vless, trojan, http; or default for all.', linkProtocols),
+    protocols: choices(
+      'Protocols in links, with commas: vless, xhttp, websocket, trojan, http; or default for all.',
+      linkProtocols,
+    ),
   }),
   exampleBody: { fingerprint: 'edge' },
   answer: node,

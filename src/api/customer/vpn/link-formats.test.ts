@@ -5,6 +5,7 @@ import { type AppFormat, writeLink } from './link-formats.ts'
 const pin = { certificate: 'ab'.repeat(32), key: 'q80=' }
 const content = {
   device: 'dev_1',
+  path: '/0123',
   keys: { uuid: '11111111-1111-4111-8111-111111111111', password: 'secret' },
   gateways: [{ name: 'de gw-1', host: 'gw.example', port: 443, pin, links: usualLinks }],
 }
@@ -41,7 +42,7 @@ test('the fingerprint and ALPN of a gateway are in all formats, and h2 is not of
   expect(links(given)[0]).toContain('fp=edge')
   expect(links(given)[0]).not.toContain('alpn')
   const { outbounds } = JSON.parse(write('singbox', given))
-  expect(outbounds.slice(2, 5).map((each: { tls: { alpn: string[] } }) => each.tls.alpn)).toEqual([[], [], ['h2']])
+  expect(outbounds.slice(2, 6).map((each: { tls: { alpn: string[] } }) => each.tls.alpn)).toEqual([[], [], [], ['h2']])
   expect(outbounds[2].tls.utls.fingerprint).toBe('edge')
   expect(write('mihomo', given)).toContain('"client-fingerprint":"edge"')
 })
@@ -55,4 +56,23 @@ test('a protocol that is off at a gateway is in none of its links', () => {
     'trojan',
     'direct',
   ])
+})
+
+test('VLESS over XHTTP and WebSocket has the path of the device, and sing-box gets no XHTTP', () => {
+  const at = 'path=%2F0123&host=gw.example'
+  expect(links()[1]).toContain(`?encryption=none&security=tls&type=xhttp&${at}&mode=auto&sni=gw.example&alpn=h2&`)
+  expect(links()[2]).toContain(`?encryption=none&security=tls&type=ws&${at}&sni=gw.example&alpn=http%2F1.1&`)
+  const types = JSON.parse(write('singbox')).outbounds.map(
+    (each: { transport?: { type: string } }) => each.transport?.type,
+  )
+  expect(types.filter((type?: string) => type !== undefined)).toEqual(['ws'])
+  expect(Bun.YAML.parse(write('mihomo'))).toMatchObject({
+    proxies: [
+      { network: 'tcp', udp: true },
+      { network: 'xhttp', 'xhttp-opts': { path: '/0123', host: 'gw.example' } },
+      { network: 'ws', 'ws-opts': { path: '/0123' } },
+      { type: 'trojan' },
+      { type: 'http' },
+    ],
+  })
 })

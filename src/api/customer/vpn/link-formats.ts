@@ -5,6 +5,8 @@ import type { AccessKeys, VpnGateway } from '../../../domains/vpn/index.ts'
 export type LinkContent = {
   readonly device: string
   readonly keys: AccessKeys
+  /** Of its requests over WebSocket and XHTTP. */
+  readonly path: string
   readonly gateways: readonly VpnGateway[]
   readonly notice?: string | undefined
 }
@@ -14,37 +16,68 @@ export type AppFormat = (typeof appFormats)[number]
 
 /** Filters judge the ClientHello of Chrome to a foreign address. */
 const usualFingerprint = 'firefox'
-const usualAlpn = ['http/1.1'] as const
 const select = 'Proxy'
 const auto = 'Auto'
 
-/** How bytes of a protocol travel inside TLS, as each format says it. */
-type Transport = {
+/** How bytes of a protocol travel inside TLS, as each format says it; without `singBox`, sing-box has no such way. */
+type Transport = (at: { readonly path: string; readonly host: string }) => {
   readonly share: Readonly<Record<string, string>>
-  readonly singBox: object
+  readonly singBox?: object
   readonly mihomo: object
   readonly xray: object
 }
-const tcp: Transport = { share: { type: 'tcp' }, singBox: {}, mihomo: { network: 'tcp' }, xray: { network: 'tcp' } }
+
+const tcp: Transport = () => ({
+  share: { type: 'tcp' },
+  singBox: {},
+  mihomo: { network: 'tcp' },
+  xray: { network: 'tcp' },
+})
+
+const webSocket: Transport = ({ path, host }) => ({
+  share: { type: 'ws', path, host },
+  singBox: { transport: { type: 'ws', path, headers: { Host: host } } },
+  mihomo: { network: 'ws', 'ws-opts': { path, headers: { Host: host } } },
+  xray: { network: 'ws', wsSettings: { path, host } },
+})
+
+const xhttp: Transport = ({ path, host }) => ({
+  share: { type: 'xhttp', path, host, mode: 'auto' },
+  mihomo: { network: 'xhttp', 'xhttp-opts': { path, host, mode: 'auto' } },
+  xray: { network: 'xhttp', xhttpSettings: { path, host, mode: 'auto' } },
+})
 
 /** A way to connect. A format that has no such entry leaves it out. */
-type Form = { readonly label: string; readonly protocol: LinkProtocol; readonly transport: Transport }
+type Form = {
+  readonly name: LinkProtocol
+  readonly label: string
+  readonly protocol: 'vless' | 'trojan' | 'http'
+  readonly transport: Transport
+  /** What apps offer over TLS, unless the operator says otherwise. */
+  readonly alpn: 'h2' | 'http/1.1'
+}
 
 /** All ways, in the order in which apps show them. */
 const forms: readonly Form[] = [
-  { label: 'VLESS', protocol: 'vless', transport: tcp },
-  { label: 'Trojan', protocol: 'trojan', transport: tcp },
-  { label: 'HTTPS', protocol: 'http', transport: tcp },
+  { name: 'vless', label: 'VLESS', protocol: 'vless', transport: tcp, alpn: 'http/1.1' },
+  { name: 'xhttp', label: 'XHTTP', protocol: 'vless', transport: xhttp, alpn: 'h2' },
+  { name: 'websocket', label: 'WebSocket', protocol: 'vless', transport: webSocket, alpn: 'http/1.1' },
+  { name: 'trojan', label: 'Trojan', protocol: 'trojan', transport: tcp, alpn: 'http/1.1' },
+  { name: 'http', label: 'HTTPS', protocol: 'http', transport: tcp, alpn: 'http/1.1' },
 ]
 
+/** A gateway does not find a key behind HTTP/2. */
+const withHttp2: readonly LinkProtocol[] = ['xhttp', 'http']
+
 /** One form at one gateway. */
-type Entry = Form &
-  Pick<LinkContent, 'device' | 'keys'> & {
-    readonly gateway: VpnGateway
-    readonly tag: string
-    readonly fingerprint: string
-    readonly alpn: readonly string[]
-  }
+type Entry = Pick<LinkContent, 'device' | 'keys'> & {
+  readonly protocol: Form['protocol']
+  readonly transport: ReturnType<Transport>
+  readonly gateway: VpnGateway
+  readonly tag: string
+  readonly fingerprint: string
+  readonly alpn: readonly string[]
+}
 
 const nowhere: VpnGateway = { name: '', host: '127.0.0.1', port: 1, links: usualLinks, pin: null }
 
@@ -52,17 +85,29 @@ function entriesOf({ gateways, notice, ...of }: LinkContent): readonly Entry[] {
   if (notice !== undefined) return forms.slice(0, 1).map((form) => toEntry(form, nowhere, notice, of))
   return gateways.flatMap((gateway) =>
     forms
-      .filter(({ protocol }) => gateway.links.protocols?.includes(protocol) ?? true)
+      .filter(({ name }) => gateway.links.protocols?.includes(name) ?? true)
       .map((form) => toEntry(form, gateway, `${gateway.name} ${form.label}`, of)),
   )
 }
 
-function toEntry(form: Form, gateway: VpnGateway, tag: string, of: Pick<LinkContent, 'device' | 'keys'>): Entry {
+function toEntry(
+  { name, protocol, transport, alpn: usual }: Form,
+  gateway: VpnGateway,
+  tag: string,
+  { device, keys, path }: Pick<LinkContent, 'device' | 'keys' | 'path'>,
+): Entry {
   const { fingerprint, alpn } = gateway.links
-  const offered = alpn ?? usualAlpn
-  // A gateway does not find VLESS and Trojan behind HTTP/2.
-  const fitting = form.protocol === 'http' ? offered : offered.filter((each) => each !== 'h2')
-  return { ...form, ...of, gateway, tag, fingerprint: fingerprint ?? usualFingerprint, alpn: fitting }
+  const offered = alpn ?? [usual]
+  return {
+    protocol,
+    transport: transport({ path, host: gateway.host }),
+    gateway,
+    tag,
+    device,
+    keys,
+    fingerprint: fingerprint ?? usualFingerprint,
+    alpn: withHttp2.includes(name) ? offered : offered.filter((each) => each !== 'h2'),
+  }
 }
 
 /** The format that an app reads, by its User-Agent; undefined for any other client. */
@@ -99,13 +144,13 @@ const toShareLinks = (entries: readonly Entry[]): string[] =>
 
 /** A whole configuration of sing-box: all traffic of the machine goes to the gateway that answers first. */
 function toSingBox(entries: readonly Entry[]) {
-  const proxies = entries.map(({ protocol: type, transport, gateway, device, keys, tag, fingerprint, alpn }) => {
+  const known = entries.filter(({ transport }) => transport.singBox !== undefined)
+  const proxies = known.map(({ protocol: type, transport, gateway, device, keys, tag, fingerprint, alpn }) => {
     const utls = { enabled: true, fingerprint }
     const pin = gateway.pin ? { certificate_public_key_sha256: [gateway.pin.key] } : {}
     const tls = { enabled: true, server_name: gateway.host, utls, alpn, ...pin }
     const of = { type, tag, server: gateway.host, server_port: gateway.port, tls, ...transport.singBox }
-    // Without packet encoding, UDP goes by VLESS's own command; gateways have no XUDP.
-    if (type === 'vless') return { ...of, uuid: keys.uuid, packet_encoding: '' }
+    if (type === 'vless') return { ...of, uuid: keys.uuid, packet_encoding: 'xudp' }
     return type === 'trojan' ? { ...of, password: keys.password } : { ...of, username: device, password: keys.password }
   })
   const tags = proxies.map(({ tag }) => tag)
@@ -126,23 +171,15 @@ function toSingBox(entries: readonly Entry[]) {
   }
 }
 
-/** Trojan first: its UDP has many destinations. */
-const mihomoOrder = ['trojan', 'vless', 'http']
-
 /** Texts of YAML as JSON strings, which YAML reads. */
 function toMihomo(entries: readonly Entry[]): string {
-  const ordered = entries.toSorted(
-    (a, b) =>
-      (a.gateway === b.gateway ? 0 : entries.indexOf(a) - entries.indexOf(b)) ||
-      mihomoOrder.indexOf(a.protocol) - mihomoOrder.indexOf(b.protocol),
-  )
-  const proxies = ordered.map(({ protocol: type, transport, gateway, device, keys, tag: name, fingerprint, alpn }) => {
+  const proxies = entries.map(({ protocol: type, transport, gateway, device, keys, tag: name, fingerprint, alpn }) => {
     const at = { server: gateway.host, port: gateway.port, tls: true }
     const pin = gateway.pin ? { fingerprint: gateway.pin.certificate } : {}
     const of = { name, type, ...at, 'client-fingerprint': fingerprint, alpn, ...pin }
     const sni = gateway.host
-    // UDP of VLESS would be XUDP, which gateways do not have.
-    if (type === 'vless') return { ...of, servername: sni, uuid: keys.uuid, udp: false, ...transport.mihomo }
+    const udp = { udp: true, 'packet-encoding': 'xudp' }
+    if (type === 'vless') return { ...of, servername: sni, uuid: keys.uuid, ...udp, ...transport.mihomo }
     return type === 'trojan'
       ? { ...of, sni, password: keys.password, udp: true, ...transport.mihomo }
       : { ...of, sni, username: device, password: keys.password }

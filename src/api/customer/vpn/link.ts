@@ -105,10 +105,10 @@ function renderApp(
   { contact, publicUrl }: Deps,
   language: AnswerLanguage,
 ): Response {
-  const { view, device, keys, gateways, refused } = opened
+  const { view, device, keys, path, gateways, refused } = opened
   const notice = refused && (refused === 'devices' ? texts.allTaken[language] : meaningOf(view, language))
   if (notice === undefined && !(device && keys)) return plain(texts.noDevice[language], 404)
-  const content = { device: device?.id ?? '', keys: keys ?? noKeys, gateways, notice }
+  const content = { device: device?.id ?? '', keys: keys ?? noKeys, path, gateways, notice }
   const { type, text } = writeLink(format, content)
   const { received, sent, trafficLimit, expiresAt, name } = view.subscription
   const userInfo = {
