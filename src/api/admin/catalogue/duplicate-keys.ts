@@ -1,9 +1,9 @@
 /** A mapping that the scanner is inside: of one indentation, or between braces. */
 type Mapping = { readonly indent: number; readonly keys: Set<string> }
 
-/** A key at the beginning of the text: plain or quoted, with the colon and a space or the end of the line behind it. */
+/** A key and its colon at the beginning of the text. What follows a plain key shows that its colon is no part of it. */
 const keyPattern =
-  /^(?:"((?:[^"\\]|\\.)*)"|'((?:[^']|'')*)'|([^\s\-?:,[\]{}#&*!|>'"%@`][^\s,[\]{}#:]*|-?\d[\w.-]*))\s*:(?=\s|$|[{["'])/
+  /^(?:("(?:[^"\\]|\\.)*"|'(?:[^']|'')*')\s*:|([^\s\-?:,[\]{}#&*!|>'"%@`][^\s,[\]{}#:]*|-?\d[\w.-]*)\s*:(?=[\s{["']|$))/
 const quotedPattern = /^(?:"(?:[^"\\]|\\.)*"|'(?:[^']|'')*')/
 
 /**
@@ -13,7 +13,8 @@ const quotedPattern = /^(?:"(?:[^"\\]|\\.)*"|'(?:[^']|'')*')/
 export function findDuplicateKey(text: string): string | undefined {
   const blocks: Mapping[] = []
   const braces: Set<string>[] = []
-  for (const line of text.split('\n')) {
+  // JSON permits the colon of a key on the next line.
+  for (const line of text.replaceAll(/(["'])\s+:/g, '$1:').split('\n')) {
     const duplicate = scanLine(line, blocks, braces)
     if (duplicate !== undefined) return duplicate
   }
@@ -33,7 +34,7 @@ function scanLine(line: string, blocks: Mapping[], braces: Set<string>[]): strin
     const rest = line.slice(at)
     const found = mayHaveKey ? keyPattern.exec(rest) : null
     if (found) {
-      const key = found[1] ?? found[2] ?? found[3] ?? ''
+      const key = toKey(found[1] ?? found[2] ?? '')
       const keys = braces.at(-1) ?? keysOfBlock(blocks, at)
       if (keys.has(key)) return key
       keys.add(key)
@@ -49,6 +50,15 @@ function scanLine(line: string, blocks: Mapping[], braces: Set<string>[]): strin
     }
   }
   return undefined
+}
+
+/** The key as the parser has it: "\u0061" is a, and 1.0 is 1. */
+function toKey(written: string): string {
+  try {
+    return String(Bun.YAML.parse(written))
+  } catch {
+    return written
+  }
 }
 
 /** Mappings that are indented further have ended. */
