@@ -3,6 +3,7 @@ import { someExit } from '../../../test/harness/desired.ts'
 import { readAddress } from '../../core/address.ts'
 import { Snapshot } from '../../dataplane/agent/snapshot.ts'
 import { mayReach } from '../../dataplane/gateway/access/policy.ts'
+import { noLimit } from '../../dataplane/gateway/metering/speed-limit.ts'
 import type { NodeExit, NodeGateway, NodeRange, StatePage } from '../../node-protocol/state.ts'
 import { readConfig } from '../settings/config.ts'
 import { GatewayRules } from './rules.ts'
@@ -156,10 +157,10 @@ describe('the egress policy of a gateway', () => {
 test('a process with a quarter of the speed limits applies it to limits that the shop changes later, and to no missing limit', () => {
   const { rules, applyPage } = open()
   rules.setSpeedShare(0.25)
-  expect(rules.speeds).toEqual({ proxy: Number.POSITIVE_INFINITY, subuser: Number.POSITIVE_INFINITY })
+  expect(rules.speeds).toEqual({ ...noLimit, share: 0.25 })
   applyPage({ ...page([]), speed_mbit: { proxies: 8, subusers: null } }, whole)
   const { speeds } = rules
-  expect(speeds).toEqual({ proxy: 250_000, subuser: Number.POSITIVE_INFINITY })
+  expect(speeds).toEqual({ proxy: 250_000, subuser: Number.POSITIVE_INFINITY, share: 0.25 })
   applyPage({ ...page([]), speed_mbit: { proxies: 8, subusers: null } })
   expect(rules.speeds).toBe(speeds)
   rules.setSpeedShare(1)

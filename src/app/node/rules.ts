@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { type Prefix, readAddress, readPrefix, unmap } from '../../core/address.ts'
 import type { Snapshot } from '../../dataplane/agent/snapshot.ts'
 import type { PagePosition } from '../../dataplane/agent/sync.ts'
@@ -10,13 +11,15 @@ const megabit = 125_000
 const speedOf = (megabits: number | null | undefined): number =>
   megabits === null || megabits === undefined ? Number.POSITIVE_INFINITY : megabits * megabit
 
+type WholeSpeeds = Pick<Speeds, 'proxy' | 'subuser'>
+
 /** Egress policy and speed limits, from the shop's mode, ranges, exits and gateways and this machine's addresses. */
 export class GatewayRules {
   mode: StatePage['mode'] = 'production'
   policy: Policy
   /** This process's share of the speed limits. */
   speeds: Speeds = noLimit
-  private wholeSpeeds: Speeds = noLimit
+  private wholeSpeeds: WholeSpeeds = noLimit
   private speedShare = 1
   /** Time of the last page by the shop's clock; 0 before the first page. */
   pageAt = 0
@@ -78,11 +81,11 @@ export class GatewayRules {
   }
 
   /** Makes a new object only if a value changed: the engine sends it to its thread. */
-  private setSpeeds(whole: Speeds, share: number): void {
+  private setSpeeds(whole: WholeSpeeds, share: number): void {
     this.wholeSpeeds = whole
     this.speedShare = share
-    const [proxy, subuser] = [whole.proxy * share, whole.subuser * share]
-    if (proxy !== this.speeds.proxy || subuser !== this.speeds.subuser) this.speeds = { proxy, subuser }
+    const speeds = { proxy: whole.proxy * share, subuser: whole.subuser * share, share }
+    if (!isDeepStrictEqual(speeds, this.speeds)) this.speeds = speeds
   }
 
   private makePolicy(): void {

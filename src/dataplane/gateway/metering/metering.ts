@@ -45,7 +45,7 @@ export class Metering<End extends CustomerEnd> implements Required<DataPath> {
       clock: () => number
       after: After
       speeds?: (() => Speeds) | undefined
-      /** Bytes per second of a VPN device, both directions together. */
+      /** Bytes per second of a VPN device in all processes, both directions together. */
       deviceSpeed?: ((id: string) => number) | undefined
       /** The shared bucket of a credential, if several threads meter its bytes. */
       drawOf?: ((credential: string) => DrawTokens) | undefined
@@ -285,9 +285,10 @@ export class Metering<End extends CustomerEnd> implements Required<DataPath> {
     if (known) return known
     const rate = (): number => {
       if (subject.kind === 'hop') return Number.POSITIVE_INFINITY
-      if (subject.kind === 'grace') return graceBytesPerSecond
-      if (subject.kind === 'device') return this.deps.deviceSpeed?.(subject.id) ?? Number.POSITIVE_INFINITY
-      return (this.deps.speeds?.() ?? noLimit)[subject.kind]
+      const speeds = this.deps.speeds?.() ?? noLimit
+      if (subject.kind === 'grace') return graceBytesPerSecond * speeds.share
+      if (subject.kind !== 'device') return speeds[subject.kind]
+      return (this.deps.deviceSpeed?.(subject.id) ?? Number.POSITIVE_INFINITY) * speeds.share
     }
     const limit = new SpeedLimit(rate, this.clock, this.deps.after, this.deps.drawOf?.(credential))
     this.speedLimits.set(credential, limit)

@@ -1,8 +1,13 @@
 import type { After, Clock } from '../../../core/time.ts'
 
 /** Bytes per second and credential, both directions together. */
-export type Speeds = { readonly proxy: number; readonly subuser: number }
-export const noLimit: Speeds = { proxy: Number.POSITIVE_INFINITY, subuser: Number.POSITIVE_INFINITY }
+export type Speeds = {
+  readonly proxy: number
+  readonly subuser: number
+  /** This process's part of every limit, which these two contain already; VPN devices have limits of their own. */
+  readonly share: number
+}
+export const noLimit: Speeds = { proxy: Number.POSITIVE_INFINITY, subuser: Number.POSITIVE_INFINITY, share: 1 }
 
 /** Of a VPN device after its end: enough for a payment page. */
 export const graceBytesPerSecond = 65_536
