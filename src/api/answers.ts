@@ -100,10 +100,17 @@ const outageSeconds: Partial<Record<Reason, number>> = {
 
 /**
  * `error.charged` of an operation that charges. A refusal rolls its sale back. After a fault, or if the database stops
- * answering during the commit, the sale may have been committed.
+ * answering during the commit, the sale may have been committed. A database that admits no connection has begun none:
+ * a purchase reads nothing after its commit.
  */
-export const chargedBy = ({ code, reason }: Pick<Refusal, 'code' | 'reason'>): false | null =>
-  code === 'internal_error' || reason === 'database_unavailable' ? null : false
+export function chargedBy({
+  code,
+  reason,
+  params = {},
+}: Pick<Refusal, 'code' | 'reason'> & { readonly params?: object }): false | null {
+  const isNotBegun = 'problem' in params && ['closed', 'missing'].includes(String(params.problem))
+  return code === 'internal_error' || (reason === 'database_unavailable' && !isNotBegun) ? null : false
+}
 
 export function toRefusal(refusal: Refusal, requestHeaders: Headers, isCharging = false): Response {
   const { code, reason, params } = refusal

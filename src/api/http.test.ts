@@ -313,6 +313,14 @@ describe.each([...engines])('the HTTP interface on %s', (engine) => {
     expect(await send('/balance', authorized)).toEqual([405, undefined])
     const faults = ['internal_error', 'database_unavailable', 'database_busy'] as const
     expect(faults.map((reason) => chargedBy({ code: codeOf(reason), reason }))).toEqual([null, null, false])
+    const problems = ['late', 'changed', 'closed', 'missing']
+    const unavailable = { code: 'unavailable', reason: 'database_unavailable' } as const
+    expect(problems.map((problem) => chargedBy({ ...unavailable, params: { problem } }))).toEqual([
+      null,
+      null,
+      false,
+      false,
+    ])
   })
 
   test('a token with scope read is refused a purchase with 403, and one with scope trade a read', async () => {

@@ -241,6 +241,9 @@ export const isCut = (error: unknown): boolean =>
   /^(ERR_POSTGRES_(CONNECTION|IDLE|LIFETIME)|ECONN|EPIPE)/.test(textIn(error, 'code')) ||
   ['57P01', '57P02', '57P05'].includes(stateOf(error))
 
+/** The server has closed the connection with the error, or refused to open it. */
+export const isFatal = (error: unknown): boolean => textIn(error, 'severity') === 'FATAL'
+
 /** A restore in place drops all tables and makes them again. */
 export const isMissingTable = (error: unknown): boolean => stateOf(error) === '42P01'
 
@@ -250,7 +253,7 @@ export const stateOf = (error: unknown): string => textIn(error, 'errno')
 /** The connection has cached plans of tables that were altered since. */
 export const isOutdated = (error: unknown): boolean => textIn(error, 'routine') === 'RevalidateCachedQuery'
 
-function textIn(error: unknown, name: 'code' | 'errno' | 'routine'): string {
+function textIn(error: unknown, name: 'code' | 'errno' | 'routine' | 'severity'): string {
   const value = error instanceof Error ? (error as Error & Partial<Record<typeof name, unknown>>)[name] : undefined
   return typeof value === 'string' ? value : ''
 }

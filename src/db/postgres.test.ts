@@ -58,6 +58,47 @@ describe('PostgreSQL', () => {
     await dropped.close()
   })
 
+  test('a read and a transaction are refused with database_unavailable while the database or the role admits no connection', async () => {
+    const name = 'not_admitted'
+    const url = new URL(testDatabase.address)
+    const own = new Bun.SQL({ url: url.href, max: 1 })
+    await own.unsafe(`CREATE DATABASE ${name} ALLOW_CONNECTIONS false`)
+    await own.unsafe(`CREATE ROLE ${name} NOLOGIN`)
+    const closed = new URL(url)
+    closed.pathname = `/${name}`
+    const barred = new URL(url)
+    barred.username = name
+    for (const address of [closed.href, barred.href]) {
+      const refusing = openPostgres(address)
+      const sql = 'SELECT 1 AS one'
+      for (const read of [() => refusing.first(sql), () => refusing.transact((tx) => tx.first(sql))]) {
+        expect(await refusalOf(read())).toMatchObject({ reason: 'database_unavailable', params: { problem: 'closed' } })
+      }
+      await refusing.close()
+    }
+    await own.unsafe(`DROP DATABASE ${name}`)
+    await own.unsafe(`DROP ROLE ${name}`)
+    await own.close()
+  })
+
+  test('a statement is refused with database_unavailable while its unique constraint is missing, as in a restore', async () => {
+    await db.transact((tx) => tx.run('CREATE TABLE half_restored (id TEXT NOT NULL)'))
+    const sql = `INSERT INTO half_restored VALUES ('a') ON CONFLICT (id) DO NOTHING`
+    for (const write of [
+      () => db.transact((tx) => tx.run(sql)),
+      () => db.transact(async (tx) => tx.send(sql)),
+      () => db.transact((tx) => tx.first(`${sql} RETURNING id`)),
+    ]) {
+      expect(await refusalOf(write())).toMatchObject({ reason: 'database_unavailable', params: { problem: 'changed' } })
+    }
+    await db.transact((tx) => tx.run('DROP TABLE half_restored'))
+  })
+
+  test('PostgreSQL error 57P03 (starting up or shutting down) is refused as unavailable', async () => {
+    const starts = `DO $$ BEGIN RAISE EXCEPTION 'starting up' USING ERRCODE = '57P03'; END $$`
+    expect((await refusalOf(db.transact((tx) => tx.run(starts)))).code).toBe('unavailable')
+  })
+
   test('a snapshot on PostgreSQL has a statement timeout of 30 min, and a later transaction one of 15 s', async () => {
     const limits = `SELECT current_setting('statement_timeout') AS run,
       current_setting('idle_in_transaction_session_timeout') AS rest`

@@ -2,6 +2,7 @@ import { Refusal } from '../core/refusal.ts'
 import { Bundle } from './bundle.ts'
 import {
   isCut,
+  isFatal,
   isMissingTable,
   isOutdated,
   late,
@@ -83,6 +84,14 @@ class OnlyTried extends Error {}
 const diskFull = '53100'
 /** `invalid_catalog_name`. A restore drops the database and makes it again, or the settings name another one. */
 const missingDatabase = '3D000'
+
+/**
+ * The server admits no connection to the database or of this role: `object_not_in_prerequisite_state` (with
+ * ALLOW_CONNECTIONS false, during a switch-over) and `invalid_authorization_specification` (NOLOGIN, or pg_hba.conf).
+ */
+const notAdmitted = ['55000', '28000']
+/** `invalid_column_reference`: a restore makes unique constraints last, and ON CONFLICT names one of them. */
+const missingConstraint = '42P10'
 
 const isFull = (error: unknown): boolean => error instanceof Refusal && stateOf(error.cause) === diskFull
 
@@ -269,8 +278,10 @@ async function named<Result>(answer: Promise<Result>): Promise<Result> {
 function toPublic(error: unknown): unknown {
   const state = stateOf(error)
   if (state === diskFull) return unavailable('unwritable', error)
-  if (isMissingTable(error)) return unavailable('changed', error)
+  if (isMissingTable(error) || state === missingConstraint) return unavailable('changed', error)
   if (state === missingDatabase) return unavailable('missing', error)
+  // Fatal, as a refused connection: a statement with such an error is a fault.
+  if (notAdmitted.includes(state) && isFatal(error)) return unavailable('closed', error)
   // Class 53: out of disk, memory or connections.
   const isBusy = state.startsWith('53') || ['55P03', '57014', '25P03', '57P03'].includes(state)
   return isCut(error) || isBusy || isRetriable(error) ? late(error) : error

@@ -11,6 +11,7 @@ const databaseProblems = {
   unwritable: 'The database cannot be written to now.',
   changed: 'The database was replaced by another state of it.',
   missing: 'The database does not exist.',
+  closed: 'The database admits no connection now.',
 }
 
 const statuses: Readonly<Record<string, string>> = {

@@ -31,6 +31,7 @@ const databaseProblems: Readonly<Record<DatabaseProblem, string>> = {
   unwritable: 'В базу данных сейчас нельзя записать.',
   changed: 'База данных заменена другим её состоянием.',
   missing: 'Базы данных не существует.',
+  closed: 'База данных сейчас не принимает соединений.',
 }
 
 /** The Russian sentence of each reason for a refusal. */
