@@ -18,6 +18,7 @@ import { configOf, logOf } from './process.ts'
 import { type Config, databaseAddress, databaseName, shopUrl } from './settings/config.ts'
 import { createAdmin } from './shop/admin.ts'
 import { assertOpen, openConfigured, openVault, readMigrations } from './shop/database.ts'
+import { followCommand } from './shop/history.ts'
 import { createServices, realRuntime, shopConfigOf } from './shop/services.ts'
 
 /** Commands that also run on a shop that was moved elsewhere, because they only read. */
@@ -52,14 +53,30 @@ const runLocally: Connect = async (given, work) => {
     const joining = { isOpen: false, mail: undefined, siteUrl: () => shopUrl(config) }
     const services = createServices(opened, realRuntime, { ...shopConfigOf(config, vault), joining })
     const runtime = { ...realRuntime, stalls: noStalls }
-    const { bound } = createAdmin(services, runtime, () => shopUrl(config), logOf(config, 'tool'))
-    return createLocalCall(bound)
+    const log = logOf(config, 'tool')
+    const { bound } = createAdmin(services, runtime, () => shopUrl(config), log)
+    const call = createLocalCall(bound)
+    return readsClosedShop.has(given.command.name) ? call : marking(call, () => followCommand(config, services, log))
   }
   let calling: Promise<CallOperation> | undefined
   try {
     return await work(async (...args) => (await (calling ??= open()))(...args), databaseName(config))
   } finally {
     await opened?.close()
+  }
+}
+
+/** Marks the history of the database after each operation that may change it. */
+function marking(call: CallOperation, follow: () => Promise<() => Promise<void>>): CallOperation {
+  let following: Promise<() => Promise<void>> | undefined
+  return async (operation, fields, key) => {
+    if (operation.method === 'GET') return call(operation, fields, key)
+    const mark = await (following ??= follow())
+    try {
+      return await call(operation, fields, key)
+    } finally {
+      await mark()
+    }
   }
 }
 

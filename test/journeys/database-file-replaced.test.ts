@@ -3,6 +3,7 @@ import { copyFileSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { lookAtShop } from '../../src/app/doctor/shop.ts'
 import { kopecks } from '../../src/core/money.ts'
+import { listRewinds } from '../../src/db/timeline.ts'
 import { HandClock } from '../harness/clock.ts'
 import { refusalOf } from '../harness/failure.ts'
 import { buyWhenSold, freePort } from '../harness/gateway.ts'
@@ -10,7 +11,7 @@ import { makeGatewayProcess } from '../harness/gateway-process.ts'
 import { joinNode, reportOf } from '../harness/node.ts'
 import { buyAfterRewind, works } from '../harness/rewind.ts'
 import { openStoppableShop } from '../harness/stoppable-shop.ts'
-import { untilTrue } from '../harness/turnpike.ts'
+import { runJson, untilTrue } from '../harness/turnpike.ts'
 import { findingsOf } from '../harness/wired.ts'
 
 setDefaultTimeout(120_000)
@@ -53,6 +54,39 @@ describe('a SQLite file that was replaced by an older copy', () => {
     } finally {
       await gateway.kill()
       gateway.remove()
+      await shop.remove()
+    }
+  })
+})
+
+describe('a SQLite file that was replaced while its shop was stopped', () => {
+  test('a shop, or a command before it, notes 1 rewind if a command revoked a token after the older copy was made', async () => {
+    const shop = await openStoppableShop('sqlite')
+    const file = join(shop.config.folder, 'turnpike.db')
+    const env = { TURNPIKE_DATA: shop.config.folder }
+    try {
+      const [customer] = await shop.services.customers.list('', 1)
+      if (!customer) throw new Error('the shop has no customer')
+      const made = await runJson(['token', 'create', customer.id, '--name', 'lost'], env)
+      expect(made.exit).toBe(0)
+      await shop.stop()
+      copyFileSync(file, `${file}.copy`)
+      const revoke = ['token', 'revoke', made.json.token_id]
+      expect((await runJson(revoke, env)).exit).toBe(0)
+      const goBack = () => {
+        copyFileSync(`${file}.copy`, file)
+        for (const suffix of ['-wal', '-shm']) rmSync(`${file}${suffix}`, { force: true })
+      }
+      goBack()
+      await shop.start()
+      expect(await listRewinds(shop.services.db, 0)).toHaveLength(1)
+      await shop.stop()
+      goBack()
+      expect((await runJson(revoke, env)).exit).toBe(0)
+      await shop.start()
+      expect(await listRewinds(shop.services.db, 0)).toHaveLength(1)
+      expect(await findingsOf(shop.services)).toEqual([])
+    } finally {
       await shop.remove()
     }
   })

@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Log } from '../../core/log.ts'
 import { toIso } from '../../core/time.ts'
@@ -85,6 +85,28 @@ export async function followHistory(
   ]
 }
 
+/**
+ * Compares the database with the mark in the data folder before a command changes it, as a shop does at its start. The
+ * result writes a mark after the change: a stopped shop writes none, and would not notice that the change was lost.
+ */
+export async function followCommand(
+  { folder }: Pick<Config, 'folder'>,
+  { db, timeline }: Pick<Services, 'db' | 'timeline'>,
+  log: Log,
+): Promise<() => Promise<void>> {
+  const path = join(folder, fileName)
+  timeline.onChange((rewind) => log.warn(...toEntry(rewind)))
+  await timeline.look((await hasCounters(db)) ? findMark(path) : undefined)
+  timeline.onMark((token) => {
+    // A command on the PostgreSQL of a shop on another machine has no data folder; that shop keeps the mark.
+    if (existsSync(folder)) keepText(path, token, log)
+  })
+  return async () => {
+    // The change is committed, so the command has not failed.
+    await timeline.cover().catch((fault: unknown) => log.warn('history not marked', { fault }))
+  }
+}
+
 /** Warns of a clock that is behind a mark; the looks are counted, because the clock cannot time them. */
 function createClockWarning(aheadMs: () => number, log: Log): () => void {
   let silentLooks = 0
@@ -145,9 +167,11 @@ function findMark(path: string): string | undefined {
 
 /** A full disk must not keep nodes from their state, which has a witness less without the file. */
 function keepText(path: string, text: string, log: Log): void {
+  // A command may write beside the shop.
+  const draft = `${path}.${process.pid}`
   try {
-    writeFileSync(`${path}.new`, `${text}\n`, { mode: 0o600 })
-    renameSync(`${path}.new`, path)
+    writeFileSync(draft, `${text}\n`, { mode: 0o600 })
+    renameSync(draft, path)
   } catch (fault) {
     log.warn('file not kept', { path, fault })
   }
