@@ -15,8 +15,13 @@ const rowsOfCreation = 5
 /** Text of a request that counts as one more row: it is stored in the row, in its history and in an answer. */
 const bytesPerRow = 256
 
-/** Refuses a request that writes more than the customer has left. Every change is kept in the row history. */
-export type ChangeBudget = (customer: CustomerId, rows: number) => Promise<void>
+/**
+ * Refuses a request that writes more than the customer has left. Every change is kept in the row history. The result
+ * gives the rows back, for a request that is refused later.
+ */
+export type ChangeBudget = (customer: CustomerId, rows: number) => Promise<() => Promise<void>>
+
+const nothingTaken = async (): Promise<void> => {}
 
 /**
  * A token bucket per customer, common to all shops through `share`; 0 is no limit. It holds rows of 1 KiB, the most
@@ -28,7 +33,7 @@ export function createChangeBudget(
   share: OpenTokenBuckets = localTokenBuckets(clock),
   isFunded: (customer: CustomerId) => Promise<boolean> = async () => true,
 ): ChangeBudget {
-  if (rowsPerHour === 0) return async () => {}
+  if (rowsPerHour === 0) return async () => nothingTaken
   const openBudget = (purpose: string, perHour: number) => {
     const rate = { perSecond: perHour / 3600, burst: Math.max(maxIds, perHour * savedHours) }
     return { perHour, rate, buckets: share(purpose, rate) }
@@ -36,10 +41,10 @@ export function createChangeBudget(
   const full = openBudget('changed rows', rowsPerHour)
   const small = openBudget('changed rows without money', Math.ceil(rowsPerHour / unfundedShare))
   return async (customer, rows) => {
-    if (rows === 0) return
+    if (rows === 0) return nothingTaken
     const { perHour, rate, buckets } = (await isFunded(customer)) ? full : small
     const { isAllowed, level } = await buckets.takeAll(customer, rows)
-    if (isAllowed) return
+    if (isAllowed) return () => buckets.give(customer, rows)
     const params = { rows, per_hour: perHour, left: Math.floor(level) }
     throw new Refusal('change_limit', params, { charged: false }, secondsUntil(rate, level, rows))
   }

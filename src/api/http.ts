@@ -12,6 +12,7 @@ import {
   assertConnected,
   assertHeadFits,
   assertNotPipelined,
+  chargedBy,
   internalError,
   named,
   plainHeaders,
@@ -418,6 +419,7 @@ async function answer<By>(
   visit.isPurchase = purpose === 'sale'
   let leave = visit.isAdmitted ? limits.bulk.enter() : () => {}
   let turn: Turn = { end: leave }
+  let giveBack: Awaited<ReturnType<ChangeBudget>> | undefined
   try {
     visit.rateLimit = await (operation.charges ? limits.charges : limits.reads)(admitted.name, customer)
     if (visit.rateLimit?.retryAfterSeconds) throw rateLimited(visit.rateLimit)
@@ -432,7 +434,7 @@ async function answer<By>(
     }
     visit.key = takesKey(operation) ? readKey(request.headers.get('idempotency-key') ?? undefined) : undefined
     const sent = operation.method === 'POST' ? await readBody(request) : {}
-    if (customer !== undefined) await limits.changes(customer, rowsChangedBy(operation, sent))
+    if (customer !== undefined) giveBack = await limits.changes(customer, rowsChangedBy(operation, sent))
     const queue = customer ?? (operation.access === 'public' ? undefined : admitted.name)
     if (queue !== undefined) turn = await takeTurn(limits, queue, rowsOf(operation, request, sent), leave)
     const call = { request, params, sent, key: visit.key, requestId: visit.id, nextSlice: turn.nextSlice }
@@ -441,6 +443,10 @@ async function answer<By>(
     const isLate = operation.method === 'POST' || turn.hasWaited || hasWaited
     const letInAgain = isLate && !admitted.isCheckedBySale ? letIn : async () => admitted
     return await answerInTurn(api, limits, bound, call, visit, letInAgain)
+  } catch (error) {
+    // A refusal has rolled its change back. What a fault or a database that does not answer left is not known.
+    if (error instanceof Refusal && chargedBy(error) === false) await giveBack?.().catch(() => {})
+    throw error
   } finally {
     turn.end()
   }

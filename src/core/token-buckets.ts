@@ -16,7 +16,8 @@ export type SharedTokenBuckets = {
   take(key: string, want: number): Promise<{ readonly taken: number; readonly level: number }>
   /** Takes `want` tokens, or none if there are fewer. */
   takeAll(key: string, want: number): Promise<{ readonly isAllowed: boolean; readonly level: number }>
-  give(key: string): Promise<void>
+  /** Returns `count` tokens, 1 by default. */
+  give(key: string, count?: number): Promise<void>
 }
 
 /** Opens the buckets of a purpose; all processes that share them pass the same rate. */
@@ -36,8 +37,8 @@ export const localTokenBuckets =
       async takeAll(key, want) {
         return { isAllowed: own.take(key, 0, want), level: own.level(key) }
       },
-      async give(key) {
-        own.give(key)
+      async give(key, count) {
+        own.give(key, count)
       },
     }
   }
@@ -74,9 +75,9 @@ export function createTokenBuckets(rate: TokenBucketRate, clock: Clock, max = ma
       return true
     },
 
-    give(key: string): void {
+    give(key: string, count = 1): void {
       const bucket = buckets.get(key)
-      if (bucket) bucket.level = Math.min(rate.burst, bucket.level + 1)
+      if (bucket) bucket.level = Math.min(rate.burst, bucket.level + count)
     },
 
     level(key: string): number {

@@ -39,8 +39,8 @@ function bucketsIn(db: Database, clock: Clock, purpose: string, rate: TokenBucke
       const { taken, level } = await move(name, want, false)
       return { isAllowed: taken === want, level }
     },
-    async give(name) {
-      await move(name, -1)
+    async give(name, count = 1) {
+      await move(name, -count)
     },
   }
 }
