@@ -48,7 +48,7 @@ describe.each([...enginesOf('sqlite')])('GET /events on %s', (engine) => {
     expect((await shop.get('/events')).data.events).toHaveLength(2)
   })
 
-  test('pages of GET /events continue without gaps, and after=N answers only later events', async () => {
+  test('pages of GET /events continue without gaps, and after=N answers only later events, after=0 all', async () => {
     for (let count = 0; count < 2; count += 1) await refundOne()
     const first = (await shop.get('/events?limit=2')).data
     expect(first.events.map((each: { id: number }) => each.id)).toEqual([1, 2])
@@ -57,6 +57,8 @@ describe.each([...enginesOf('sqlite')])('GET /events on %s', (engine) => {
     const rest = (await shop.get('/events?after=5')).data
     expect([rest.events.map((each: { id: number }) => each.id), rest.next_cursor]).toEqual([[6], null])
     expect((await shop.get('/events?after=6')).data.events).toEqual([])
+    const all = (await shop.get('/events?after=0')).data
+    expect(all.events.map((each: { id: number }) => each.id)).toEqual([1, 2, 3, 4, 5, 6])
     expect((await shop.get('/events?type=proxy.ended')).data.events).toEqual([])
     expect((await shop.get('/events?type=order.refunded')).data.events).toHaveLength(3)
   })

@@ -69,7 +69,7 @@ const promisedByPath: Readonly<Record<string, string>> = {
   '/premium/whitelist/add comment': '0…200 long',
   '/premium/subusers name': '1…100 long',
   '/premium/subusers/update name': '1…100 long',
-  '/events after': '1…9007199254740991',
+  '/events after': '0…9007199254740991',
   '/events wait': '0…60',
   '/vpn/buy name': '…64 long',
   '/vpn/devices name': '…64 long',

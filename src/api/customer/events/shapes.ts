@@ -29,11 +29,12 @@ export const listEvents = operation('listEvents', 'GET /events', {
   query: z.object({
     ...pageQuery,
     after: queryInteger({
-      min: 1,
+      min: 0,
       max: Number.MAX_SAFE_INTEGER,
       example: 41,
       description:
-        'Only events with a greater `id`; use the `id` of the last event you received. Ignored if `cursor` is given.',
+        'Only events with a greater `id`; use the `id` of the last event you received, and 0 to begin with the ' +
+        'first. Ignored if `cursor` is given.',
     }).optional(),
     wait: queryInteger({
       min: 0,
