@@ -659,7 +659,7 @@ export const getVpnConfig = operation('getVpnConfig', 'GET /vpn/config', {
 export const resetVpnLink = operation('resetVpnLink', 'POST /vpn/link/reset', {
   isDestructive: true,
   summary: 'Replace the secret link',
-  description: 'The old link stops working at once.',
+  description: 'The old link stops working at once. Keys of devices stay valid: remove a device to end its keys.',
   body: z.object({ uuid: uuidField().optional() }),
   exampleBody: { uuid: exampleUuid },
   answer: z.object({ uuid: shownUuid(), subscription_url: linkField }),
