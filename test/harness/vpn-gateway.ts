@@ -36,14 +36,14 @@ export async function openVpnGateway() {
 
   const added: BoughtDevice[] = []
   const remove = (removed: BoughtDevice) => shop.post('/vpn/devices/remove', { device: removed.id })
-  const device = await untilKnown(await buyVpn(shop))
+  const first = await untilKnown(await buyVpn(shop))
   return {
     shop,
     tlsPort,
     made,
     echo,
     udpEcho,
-    device,
+    device: first,
     /** Bytes that a device's first tunnel has carried each way. */
     bytesOfFirst: 5,
     /** A further device of the subscription, which has five at most: the oldest one goes. */

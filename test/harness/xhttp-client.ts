@@ -83,7 +83,7 @@ function overHttp1({ tlsPort, made }: Where): Requester {
           if (bytes) line.write(frame(bytes))
           if (length === undefined && method === 'POST') line.write('0\r\n\r\n')
         },
-        closed: Promise.race([closed, answered]).then(() => {}),
+        closed: Promise.race([closed, answered]).then(() => undefined),
       }
     },
     close: () => {
@@ -108,7 +108,7 @@ export async function openXhttp(
   void down.closed.then(() => inbox.end())
   const up = mode === 'stream-up' ? await requester.open('POST', base, () => {}) : isOne ? down : undefined
   let seq = 0
-  const sendPackets = (bytes: Uint8Array): void => {
+  const sendInPackets = (bytes: Uint8Array): void => {
     for (let at = 0; at < bytes.length; at += packetBytes) {
       const part = bytes.subarray(at, at + packetBytes)
       void requester.open('POST', `${base}/${seq}`, () => {}, part.length).then((post) => post.end(part))
@@ -117,7 +117,7 @@ export async function openXhttp(
   }
   return {
     session,
-    send: (bytes) => (up ? up.write(bytes) : sendPackets(bytes)),
+    send: (bytes) => (up ? up.write(bytes) : sendInPackets(bytes)),
     read: (length) => inbox.read(length),
     close: () => requester.close(),
     closed: down.closed,

@@ -49,24 +49,26 @@ describe('a PostgreSQL database that goes back in time under a running shop', ()
 
   /** Uses a link again and again, one try after another, without the limit on guesses of the HTTP layer. */
   function enterUntilStopped(link: string) {
-    let isStopped = false
+    const stopping = new AbortController()
     const visitor = { source: '203.0.113.9', agent: null, shown: [] }
     const results: string[] = []
     const work = (async () => {
-      while (!isStopped) {
+      while (!stopping.signal.aborted) {
         const entered = shop.services.signIn.byLink(
           'customer',
           { link },
           { ...visitor, clientPrefix: crypto.randomUUID() },
         )
         results.push(
-          await entered.then(() => 'entered').catch((error) => (error instanceof Refusal ? error.reason : 'fault')),
+          await entered
+            .then(() => 'entered')
+            .catch((error: unknown) => (error instanceof Refusal ? error.reason : 'fault')),
         )
       }
     })()
     return {
       stop: async () => {
-        isStopped = true
+        stopping.abort()
         await work
         return results
       },

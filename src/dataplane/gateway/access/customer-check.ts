@@ -37,7 +37,7 @@ export function createCustomerCheck(deps: {
     const proxy = snapshot.proxies.get(username)
     // The login without its parts: the engine names a wrong part to a customer.
     const subuser = snapshot.findLogin(toLookupName(username))
-    const [isProxy, isSubuser] = [proxy, subuser].map((known) => matches(digest, known?.digest ?? noDigest))
+    const [isProxy, isSubuser] = [proxy, subuser].map((each) => matches(digest, each?.digest ?? noDigest))
     const isDevice = matches(digest, snapshot.devices.get(username)?.password ?? noDigest)
     const opened = isProxy ? proxy : isSubuser ? subuser : undefined
     if (credentials && opened) proven.set(credentials, opened)

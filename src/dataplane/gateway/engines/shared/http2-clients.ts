@@ -6,6 +6,7 @@ import { ConnectionDelivery, StreamDelivery, type StreamPlace } from '../../side
 import { followTls, noteHandshake, type TlsClient } from '../../sides/tls-client.ts'
 import type { SiteServer } from '../../site/server.ts'
 import { joinBytes } from '../../ways-in/bytes.ts'
+import type { FieldPair } from '../../ways-in/http1/head.ts'
 import { PaddedWrites, PaddingReader } from '../../ways-in/http2/padding.ts'
 import { readStreamRequest, StreamParser, toRefusedAnswer } from '../../ways-in/http2/request.ts'
 import { Http2Session } from '../../ways-in/http2/session.ts'
@@ -218,15 +219,11 @@ export class Http2Clients {
       if (isAdmitted) stopTimer()
       else if (refusals >= maxRefusals) session.drain()
     }
-    const place: StreamPlace = {
-      fd: tls.fd,
-      delivery,
-      position: () => session.queuedBytes,
-      noteAdmitted: () => {
-        session.credit(framesOfRequest)
-        noteVerdict({ isAdmitted: true })
-      },
+    const noteAdmitted = (): void => {
+      session.credit(framesOfRequest)
+      noteVerdict({ isAdmitted: true })
     }
+    const place: StreamPlace = { fd: tls.fd, delivery, position: () => session.queuedBytes, noteAdmitted }
     const session: Http2Session = new Http2Session({
       wire: tls,
       role: 'server',
@@ -235,12 +232,8 @@ export class Http2Clients {
         if (site) stopTimer()
         if (site?.takeStream(stream, fields, source, place)) return
         this.requests += 1
-        const read = readStreamRequest(fields, !isEnd, { source, ownPort: undefined }, extensions)
-        if (read.type !== 'request') {
-          if (read.type === 'malformed') stream.reset('protocol')
-          else refuseStream(stream, read)
-          return noteVerdict(notAdmitted)
-        }
+        const read = readOrRefuse(stream, fields, isEnd, source)
+        if (!read) return noteVerdict(notAdmitted)
         const { request, bodyBytes, padding } = read
         const parser = new StreamParser(request, bodyBytes, (verdict) => noteVerdict(verdict, request), padding)
         this.deps.take(new StreamClient(tls, parser, stream, session, delivery, padding !== undefined))
@@ -271,6 +264,15 @@ export class Http2Clients {
 }
 
 const notAdmitted: Verdict = { isAdmitted: false, refusal: 'bad_credentials' }
+
+/** The request of a stream; undefined if it is refused. */
+function readOrRefuse(stream: Http2Stream, fields: readonly FieldPair[], isEnd: boolean, source: string) {
+  const read = readStreamRequest(fields, !isEnd, { source, ownPort: undefined }, extensions)
+  if (read.type === 'request') return read
+  if (read.type === 'malformed') stream.reset('protocol')
+  else refuseStream(stream, read)
+  return undefined
+}
 
 function refuseStream(stream: Http2Stream, refused: Parameters<typeof toRefusedAnswer>[0]): void {
   const { block, body } = toRefusedAnswer(refused)

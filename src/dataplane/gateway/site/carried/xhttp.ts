@@ -26,7 +26,7 @@ class XhttpSession implements Carrier {
     private readonly onOver: () => void,
   ) {
     this.client = new CarriedClient(this, device, deps)
-    // What is written before is not tracked.
+    // Bytes that are written before it are not tracked.
     download.follow()
     download.respond(200, toXhttpFields(deps.random, true), false)
   }

@@ -89,11 +89,9 @@ function toFrame(opcode: number, payload: Uint8Array): Uint8Array {
   const frame = new Uint8Array(2 + lengthBytes + length)
   frame[0] = finalBit | opcode
   frame[1] = lengthBytes === 0 ? length : lengthBytes === 2 ? 126 : 127
-  let rest = length
-  for (let at = 1 + lengthBytes; at > 1 && lengthBytes > 0; at -= 1) {
-    frame[at] = rest % 256
-    rest = Math.floor(rest / 256)
-  }
+  const view = new DataView(frame.buffer)
+  if (lengthBytes === 2) view.setUint16(2, length)
+  if (lengthBytes === 8) view.setBigUint64(2, BigInt(length))
   frame.set(payload, 2 + lengthBytes)
   return frame
 }
