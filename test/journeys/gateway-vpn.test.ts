@@ -155,7 +155,7 @@ describe('a gateway that serves VPN devices', () => {
     const pin = new X509Certificate(made.cert).fingerprint256.replaceAll(':', '').toLowerCase()
     const tls = 'security=tls&type=tcp&sni=127.0.0.1&alpn=http%2F1.1&fp=firefox'
     const query = `${tls}&pcs=${pin}#test%20gateway-${shop.port}%20`
-    const key = (link: string) => link.split('?')[0]
+    const key = (entry: string) => entry.split('?')[0]
     const vless = `vless://${device.uuid}@127.0.0.1:${tlsPort}`
     expect(links.slice(1, 3).map(key)).toEqual([vless, vless])
     expect([links[0], links[3], links.length]).toEqual([
