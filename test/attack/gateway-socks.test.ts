@@ -113,7 +113,7 @@ const requests: readonly SocksCase[] = [
   [
     'a login without a pool that exists',
     () => `${hello}${socksLogin('pavel-pool-moon')}${socksRequest('127.0.0.1', origin.port)}`,
-    `${loginAccepted}${reply(4)}`,
+    `${loginAccepted}${reply(2)}`,
   ],
   [
     'a country without an exit',

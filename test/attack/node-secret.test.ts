@@ -70,17 +70,17 @@ describe.each([...engines])('a stolen node secret, on %s', (engine) => {
     const shownTls = async () => (await service.services.fleet.findByName(node.name))?.health?.tls
     for (const browserHost of ['browser.gw.example.net', 'gw.example.net', 'shop.example.org']) {
       await reportBrowserHost(browserHost)
-      expect(await shownTls()).toEqual({ host: 'gw.example.net', port: 443, browserHost })
+      expect(await shownTls()).toEqual({ host: 'gw.example.net', port: 443, browserHost, pin: null })
     }
     service.log.length = 0
     await reportBrowserHost('browser.example.net')
-    expect(await shownTls()).toEqual({ host: 'gw.example.net', port: 443, browserHost: null })
+    expect(await shownTls()).toEqual({ host: 'gw.example.net', port: 443, browserHost: null, pin: null })
     const lines = service.log.filter((line) => line.includes('browser host refused'))
     expect(lines).toHaveLength(1)
     expect(lines.join()).toContain('browser.example.net')
     await reportBrowserHost('gw.example.net')
     await reportBrowserHost()
-    expect(await shownTls()).toEqual({ host: 'gw.example.net', port: 443, browserHost: null })
+    expect(await shownTls()).toEqual({ host: 'gw.example.net', port: 443, browserHost: null, pin: null })
   })
 
   test('an IP address as the endpoint allows that address and no host that ends with it', async () => {

@@ -13,7 +13,8 @@ const repeatable = `
   setOperatorRole closeNode drainNode endpointNode entryNode exitNode forgetUsage linkNode vpnNode openNode removeNode renameNode
   revokeNode disableProvider enableProvider setProvider setReferralTerms endCode resolveUnmatched assignExit drainExit
   removeExit disableVpn enableVpn moveVpn addStock assignRange moveRange quarantineAddress quarantineRange retireAddress
-  retireRange startVerify startReconcile makeCheckpoint`
+  retireRange startVerify startReconcile makeCheckpoint redeliverAlert removeAlertEndpoint rotateAlertEndpoint
+  testAlertEndpoint updateAlertEndpoint`
 /** POSTs that change nothing. */
 const reading = 'compareCatalogue convertCatalogue compareExit checkProxy'
 /** Its answer is a cookie: a repeat opens a second view, which ends after an hour. */
@@ -70,6 +71,12 @@ describe.each([...engines])('Idempotency-Key of operators on %s', (engine) => {
         counted: 'nodes',
       },
       keyNode: { path: '/nodes/new-1/key', body: {}, other: {}, counted: 'audit_log' },
+      addAlertEndpoint: {
+        path: '/alert-endpoints',
+        body: { url: 'https://one.example.com/alerts' },
+        other: { url: 'https://two.example.com/alerts' },
+        counted: 'webhooks',
+      },
       addOperator: {
         path: '/operators',
         body: { name: 'carla', role: 'reader' },

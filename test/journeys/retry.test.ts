@@ -62,6 +62,7 @@ describe.each([...engines])('replay by key after everything bought was withdrawn
       { path: '/vpn/devices/increase', body: { count: 2 } },
       { path: '/payments', body: { amount_rub: 5, method: 'sandbox' } },
       { path: '/vpn/devices', body: { name: 'laptop' } },
+      { path: '/webhooks/add', body: { url: 'https://hooks.example.com/turnpike' }, isFree: true },
       { path: '/premium/subusers', body: { name: 'shop 7' }, isFree: true },
     ]
     const answers: Answer[] = []

@@ -47,15 +47,20 @@ describe.each([...enginesOf('postgres')])('warnings and guesses about requests o
     const { data: vpn } = await service.post('/vpn/buy', { period: 1 })
     const { data: made } = await service.post('/premium/subusers', { name: 'Bob' })
     await service.post('/premium/traffic/buy', { pool_type: 'residential', gb: 5 })
+    const { data: webhook } = await service.post('/webhooks/add', { url: 'https://hooks.example.com/turnpike' })
+    const { data: delivery } = await service.post('/webhooks/test', { webhook_id: webhook.webhook_id })
     const known: Record<string, unknown> = {
       id: bought.proxies[0].id,
       ids: [bought.proxies[0].id],
       uuid: vpn.uuid,
       device: vpn.device,
+      webhook_id: webhook.webhook_id,
+      delivery_id: delivery.delivery_id,
       subuser_id: made.subuser.subuser_id,
       to_subuser_id: made.subuser.subuser_id,
     }
     const last = [
+      '/webhooks/remove',
       '/dedicated/replace',
       '/premium/subusers/delete',
       '/vpn/devices/remove',

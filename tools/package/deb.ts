@@ -62,7 +62,16 @@ async function fill(tree: string, target: Target, binary: string, of: string, se
 }
 
 /** Files of the project's root that the docs and the README lead to. */
-const rootPages = ['README.md', 'README.ru.md', 'SECURITY.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'ROADMAP.md']
+const rootPages = [
+  'packages/client/README.md',
+  'packages/python/README.md',
+  'README.md',
+  'README.ru.md',
+  'SECURITY.md',
+  'ARCHITECTURE.md',
+  'CONTRIBUTING.md',
+  'ROADMAP.md',
+]
 
 /**
  * Adds the docs with their pictures and example files, and the changelogs. Links out of `docs` lead to files of the
