@@ -14,11 +14,13 @@ const linuxOnly = ['test/attack/gateway-reactor.test.ts', 'test/attack/gateway-r
 export const isOfGateways = (test: string): boolean =>
   !linuxOnly.includes(test) && ofGateways.some((pattern) => pattern.match(test))
 
-/** Random handshakes and probes: `engines-alike.test.ts` compares both engines by random handshakes in every run. */
-const randomOnes = new Bun.Glob('test/attack/gateway-{fuzz,fuzz-process,prober}.test.ts')
+const onPortable = new Bun.Glob(
+  'test/{attack/gateway-{acknowledgements,differential,framing,http2,late-answer,names,origins,socks,targets,users},' +
+    'journeys/gateway,journeys/gateway-bytes,journeys/gateway-hop}.test.ts',
+)
 
-/** Protocol and attack files: the portable engine runs only these in `npm test`, and all of them in test:long. */
-export const isQuickOnPortable = (test: string): boolean =>
-  isOfGateways(test) &&
-  !randomOnes.match(test) &&
-  /^test\/(?:attack\/|journeys\/gateway(?:-bytes|-hop|-speed)?\.test\.ts$)/.test(test)
+/**
+ * Requests, refusals and billing byte by byte, and `engines-alike.test.ts`, which compares both engines: the portable
+ * engine runs only these in `npm test`, and all gateway tests in test:long.
+ */
+export const isQuickOnPortable = (test: string): boolean => isOfGateways(test) && onPortable.match(test)
