@@ -12,6 +12,7 @@ import {
   judgeFailure,
   leaseMs,
   messageIdOf,
+  testMessageIdOf,
   toPayload,
   toTestPayload,
   type Webhook,
@@ -186,11 +187,13 @@ async function sendSingles(deps: WebhookDeps, work: Work, stop: AbortSignal): Pr
     await keepLease(deps, work)
     const [event] = each.seq > 0 ? await deps.events.between(each.customer, each.seq - 1, 1) : []
     const isKept = event?.seq === each.seq
-    const body = isKept ? toPayload(event) : toTestPayload(each.webhook, each.createdAt)
+    const message = isKept
+      ? ([messageIdOf(each.webhook, event), toPayload(event)] as const)
+      : ([testMessageIdOf(each.id), toTestPayload(each.webhook, each.createdAt)] as const)
     const outcome: AttemptOutcome =
       each.seq > 0 && !isKept
         ? { status: null, problem: 'forgotten', retryAfterMs: null, tookMs: 0 }
-        : await attempt(deps, work, messageIdOf(each.webhook, each), body)
+        : await attempt(deps, work, ...message)
     if (stop.aborted && outcome.status === null) return
     const status = isDelivered(outcome) ? 'delivered' : 'failed'
     await deps.db.transact(async (tx) =>

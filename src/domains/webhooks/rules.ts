@@ -148,11 +148,14 @@ export const testType = 'webhook.test'
 export const toTestPayload = (id: WebhookId, askedAt: number): string =>
   JSON.stringify({ type: testType, timestamp: toIso(askedAt), id: 0, order_id: null, data: { webhook_id: id } })
 
-/** The id of a message: the same in every attempt and repetition, and unique among endpoints. */
-export const messageIdOf = (
-  webhook: WebhookId,
-  delivery: Pick<WebhookDelivery, 'seq'> & { id?: DeliveryId },
-): string => (delivery.seq > 0 ? `msg_${webhook.slice(4)}_${delivery.seq}` : `msg_${delivery.id?.slice(4)}`)
+/**
+ * The id of an event's message: the same in every attempt and repetition, and unique among endpoints. It has the time,
+ * because a database that goes back gives a number to another event: receivers would take that for a repetition.
+ */
+export const messageIdOf = (webhook: WebhookId, { seq, at }: Pick<CustomerEvent, 'seq' | 'at'>): string =>
+  `msg_${webhook.slice(4)}_${seq}_${at.toString(36)}`
+
+export const testMessageIdOf = (delivery: DeliveryId): string => `msg_${delivery.slice(4)}`
 
 /** Ports of services that speak no HTTP. Those below 1024 other than 443 are closed too. */
 const closedPorts = new Set([

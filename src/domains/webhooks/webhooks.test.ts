@@ -11,14 +11,14 @@ import { addCustomer, findingsOf, wire } from '../../../test/harness/wired.ts'
 import { createVault } from '../../adapters/crypto.ts'
 import { createSenders } from '../../adapters/webhook-sender.ts'
 import { realRuntime, type Services } from '../../app/shop/services.ts'
-import type { CustomerId } from '../../core/ids.ts'
+import { type CustomerId, makeId } from '../../core/ids.ts'
 import { Refusal } from '../../core/refusal.ts'
 import type { Database } from '../../db/transaction.ts'
 import { startDeliveries } from '../../jobs/webhooks.ts'
 import type { DomainEvent } from '../events/rules.ts'
 import { createWebhooks } from './index.ts'
 import type { EndpointAnswer, OpenSender, WebhookMessage } from './ports.ts'
-import { judgeFailure, leaseMs } from './rules.ts'
+import { judgeFailure, leaseMs, messageIdOf } from './rules.ts'
 import { signMessage, toSigningKey } from './signing.ts'
 
 const dayMs = 86_400_000
@@ -431,6 +431,13 @@ test('standardwebhooks, svix and ed25519 verify messages on the wire, also for 2
   ).toBe(2)
   await server.stop(true)
   await opened.close()
+})
+
+test('an event that gets a lost event’s number after a rewind has another message id, and repetitions have the same', () => {
+  const id = makeId('webhook', 0, (count) => new Uint8Array(count))
+  const before = messageIdOf(id, { seq: 7, at: 1000 })
+  expect(messageIdOf(id, { seq: 7, at: 1000 })).toBe(before)
+  expect(messageIdOf(id, { seq: 7, at: 2000 })).not.toBe(before)
 })
 
 test('signMessage gives the signature of the specification’s example', () => {
