@@ -24,7 +24,7 @@ export type SideAround = {
 }
 
 /** Shared by empty sides, to keep idle connections small. */
-const nothing: readonly never[] = []
+const nothing: never[] = []
 
 /** After the last answer, the peer's bytes are discarded up to these limits. */
 const lingerMs = 2000
@@ -43,7 +43,7 @@ export class Side {
   /** Notified of the close after the owner. */
   delivery: Delivery | undefined
   socket: SideSocket | undefined
-  private held: readonly Uint8Array[] = nothing
+  private held: Uint8Array[] = nothing
   private ending: 'no' | 'finish' | 'close' | 'release' = 'no'
   private isPaused = false
   private cancels: readonly (() => void)[] = nothing
@@ -91,7 +91,8 @@ export class Side {
     const gone = this.heldBytes > 0 ? 0 : this.push(bytes)
     if (gone === bytes.length) return !this.socket.isHolding
     // A copy: the bytes may be borrowed. slice() of a Buffer would be none.
-    this.held = [...this.held, new Uint8Array(bytes.subarray(gone))]
+    if (this.held === nothing) this.held = []
+    this.held.push(new Uint8Array(bytes.subarray(gone)))
     this.heldBytes += bytes.length - gone
     this.around.noteHeld(this.heldBytes)
     return false
@@ -163,18 +164,25 @@ export class Side {
 
   onSocketDrain(): void {
     if (this.isClosed) return
-    while (this.held.length > 0) {
-      const [first = empty] = this.held
-      const gone = this.push(first)
-      this.heldBytes -= gone
-      if (gone < first.length) {
-        this.held = [first.subarray(gone), ...this.held.slice(1)]
-        return
-      }
-      this.held = this.held.slice(1)
-    }
+    if (!this.writeHeld()) return
     this.endWhenEmpty()
     this.owner.onDrain()
+  }
+
+  /** Writes the backlog, as far as the socket takes it. True if it is empty. */
+  private writeHeld(): boolean {
+    const { held } = this
+    for (let at = 0; at < held.length; at += 1) {
+      const bytes = held[at] ?? empty
+      const gone = this.push(bytes)
+      this.heldBytes -= gone
+      if (gone === bytes.length) continue
+      held[at] = bytes.subarray(gone)
+      held.splice(0, at)
+      return false
+    }
+    this.held = nothing
+    return true
   }
 
   onSocketClose(): void {

@@ -108,6 +108,8 @@ export function openSite(
 }
 
 const faultEveryMs = 10_000
+/** Each holds a connection's place and at most 128 KiB. */
+const waitingRequests = { all: 1024, ofPrefix: 128 }
 
 /** A web site on a gateway's TLS port. Requests with a customer's credentials go to the engine instead. */
 export class SiteServer implements VisitedSite {
@@ -126,7 +128,8 @@ export class SiteServer implements VisitedSite {
 
   constructor(readonly deps: SiteServerDeps) {
     const { handOver, after, keys } = deps
-    this.carried = { handOver, after, findKeyed: (first) => keys?.findKeyed(first) }
+    const waiting = new FairBudget(waitingRequests)
+    this.carried = { handOver, after, waiting, findKeyed: (first) => keys?.findKeyed(first) }
     this.xhttp = new XhttpSessions({ ...this.carried, random: Math.random })
     const limits = heldLimitsOf(deps.threads ?? 1)
     this.bodies = new FairBudget(limits.bodies)

@@ -34,6 +34,8 @@ export type MuxDeps = {
 const maxStreams = 128
 /** Bytes of a connection for sub-streams whose destinations do not take them; then its client must wait. */
 const maxHeldBytes = 512 * 1024
+/** Ends of sub-streams that wait for a client that does not read; with more, nothing of it is read. */
+const maxEnds = 256
 /** A connection without a sub-stream is closed after this long. */
 const unusedMs = 60_000
 const usedMs = Number.POSITIVE_INFINITY
@@ -53,6 +55,8 @@ class MuxSession implements SideOwner, OpenTunnel {
   private readonly streams = new Map<number, MuxStream | MuxDatagrams>()
   /** Streams whose last write did not fit, first come first served. */
   private readonly blocked = new Set<MuxStream>()
+  /** Ends to send once the client's socket has room, and whether each has failed. */
+  private readonly ends = new Map<number, boolean>()
   private heldBytes = 0
   private isReadingPaused = false
   private isOver = false
@@ -116,6 +120,12 @@ class MuxSession implements SideOwner, OpenTunnel {
 
   onDrain(): void {
     this.isFull = false
+    for (const [id, hasFailed] of this.ends) {
+      if (this.isFull || this.isOver) return
+      this.ends.delete(id)
+      this.send(toEndFrame(id, hasFailed))
+    }
+    this.readOrPause()
     for (const each of this.streams.values()) if (each instanceof MuxDatagrams && !this.isFull) each.wake()
     // A stream that is still blocked joins the set again, behind the others.
     for (const stream of Array.from(this.blocked)) {
@@ -226,12 +236,20 @@ class MuxSession implements SideOwner, OpenTunnel {
   }
 
   sendEnd(id: number, hasFailed: boolean): void {
-    this.send(toEndFrame(id, hasFailed))
+    if (!this.isFull) return this.send(toEndFrame(id, hasFailed))
+    this.ends.set(id, hasFailed)
+    this.readOrPause()
   }
 
   noteHeld(change: number): void {
     this.heldBytes += change
-    const isOverfull = this.heldBytes > (this.isReadingPaused ? maxHeldBytes / 2 : maxHeldBytes)
+    this.readOrPause()
+  }
+
+  /** Reads on when half of a limit is free again. */
+  private readOrPause(): void {
+    const share = this.isReadingPaused ? 0.5 : 1
+    const isOverfull = this.heldBytes > maxHeldBytes * share || this.ends.size > maxEnds * share
     if (isOverfull === this.isReadingPaused || this.isOver) return
     this.isReadingPaused = isOverfull
     if (isOverfull) this.side.pause()

@@ -6,6 +6,7 @@ import type { TlsClient } from '../../sides/tls-client.ts'
 import { joinBytes } from '../../ways-in/bytes.ts'
 import { KeyReader } from '../../ways-in/key-reader.ts'
 import type { ClientParser } from '../../ways-in/request.ts'
+import type { BudgetShare, FairBudget } from '../fair-budget.ts'
 
 /** What carries a device's stream: a WebSocket, or requests of XHTTP. */
 export type Carrier = {
@@ -23,6 +24,8 @@ export type Carrier = {
   follow(): DeliveryWatch | undefined
   /** No engine has followed it. */
   untrack?(): void
+  /** The stream has the device's key. */
+  admit?(): void
 }
 
 export type CarriedDeps = {
@@ -30,6 +33,8 @@ export type CarriedDeps = {
   /** Serves a customer's stream. The bytes that were read come first. */
   readonly handOver: (client: TlsClient) => void
   readonly after: After
+  /** Requests that know a device's path, have shown no key and hold a place: by device, one each. */
+  readonly waiting: FairBudget
 }
 
 /** The key of a protocol is within fewer first bytes. */
@@ -52,6 +57,7 @@ export class CarriedClient implements TlsClient {
   private hasEnded = false
   private hasToldEnd = false
   private isFollowed = false
+  private readonly share: BudgetShare
   private readonly cancelDeadline: () => void
 
   constructor(
@@ -59,7 +65,9 @@ export class CarriedClient implements TlsClient {
     private readonly device: string,
     private readonly deps: CarriedDeps,
   ) {
-    this.cancelDeadline = deps.after(keyMs, () => this.carrier.terminate())
+    const terminate = (): void => this.carrier.terminate()
+    this.share = deps.waiting.open(device, terminate)
+    this.cancelDeadline = deps.after(this.share.resize(1) ? keyMs : 0, terminate)
   }
 
   get source(): string {
@@ -101,6 +109,7 @@ export class CarriedClient implements TlsClient {
     if (this.isClosed) return
     this.isClosed = true
     this.cancelDeadline()
+    this.share.resize(0)
     this.pending = nothing
     this.owner?.onSocketClose()
     if (!this.isFollowed) this.carrier.untrack?.()
@@ -149,6 +158,8 @@ export class CarriedClient implements TlsClient {
     const found = this.deps.findKeyed(this.pending)
     if (found?.device === this.device) {
       this.cancelDeadline()
+      this.share.resize(0)
+      this.carrier.admit?.()
       this.parser = new KeyReader({ source: this.source, ownPort: undefined }, found.protocol)
       this.isPaused = true
       this.carrier.pause()

@@ -19,6 +19,8 @@ export type Exchange = {
   readonly fd: number
   /** Other exchanges use the same connection. */
   readonly isShared: boolean
+  /** It is a customer's: its connection is not evicted for a visitor's. */
+  admit(): void
   /** `isEnd`: the answer has no body. */
   respond(status: number, fields: readonly Field[], isEnd: boolean): void
   /** Returns the bytes taken of the answer's body. */
@@ -45,7 +47,10 @@ export class Http2Exchange implements Exchange, StreamOwner {
   ) {
     stream.owner = this
     stream.pause()
-    place.noteAdmitted()
+  }
+
+  admit(): void {
+    this.place.noteAdmitted()
   }
 
   get fd(): number {

@@ -105,6 +105,9 @@ export class Http1Exchange implements Exchange {
 
   // --- from the session ---
 
+  // The site has let go of the connection; `waiting` bounds how many.
+  admit(): void {}
+
   respond(status: number, fields: readonly Field[], isEnd: boolean): void {
     const all = isEnd ? [...fields, ['content-length', '0'] as const] : fields
     this.visitor.writer.push(this.visitor.toHead(status, all, !isEnd))

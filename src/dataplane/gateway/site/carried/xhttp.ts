@@ -1,6 +1,7 @@
 import type { After } from '../../../../core/time.ts'
 import type { DeliveryWatch } from '../../metering/tunnel-meter.ts'
 import { maxPacketBytes, maxPacketsAhead, toXhttpFields, type XhttpRequest } from '../../ways-in/xhttp/request.ts'
+import type { BudgetShare } from '../fair-budget.ts'
 import { CarriedClient, type CarriedDeps, type Carrier } from './client.ts'
 import type { Exchange, ExchangeOwner } from './exchange.ts'
 
@@ -8,7 +9,13 @@ import type { Exchange, ExchangeOwner } from './exchange.ts'
 const waitMs = 30_000
 const nothingToDo = (): void => {}
 
-type Upload = { readonly exchange: Exchange; readonly seq: number | undefined; bytes: number }
+type Upload = {
+  readonly exchange: Exchange
+  readonly seq: number | undefined
+  bytes: number
+  /** While it is not read: a stream's window of 128 KiB. */
+  readonly share?: BudgetShare
+}
 
 /** What a device sends and receives in requests of its own. It ends with the request of the download. */
 class XhttpSession implements Carrier {
@@ -18,10 +25,11 @@ class XhttpSession implements Carrier {
   private current: Upload | undefined
   private isPaused = false
   private isOver = false
+  private isAdmitted = false
 
   constructor(
     private readonly download: Exchange,
-    device: string,
+    private readonly device: string,
     private readonly deps: CarriedDeps & { readonly random: () => number },
     private readonly onOver: () => void,
   ) {
@@ -46,9 +54,11 @@ class XhttpSession implements Carrier {
   }
 
   /** Takes an upload, in any order of its packets. */
-  add(upload: Upload): void {
-    const { exchange, seq } = upload
+  add(exchange: Exchange, seq: number | undefined): void {
+    const share = this.deps.waiting.open(this.device, () => this.terminate())
+    const upload = { exchange, seq, bytes: 0, share }
     exchange.owner = this.toOwner(upload)
+    if (this.isAdmitted) exchange.admit()
     if (seq === undefined) {
       if (this.current || this.packets.size > 0 || this.nextSeq > 0) return exchange.terminate()
       exchange.respond(200, toXhttpFields(this.deps.random, true), false)
@@ -57,7 +67,7 @@ class XhttpSession implements Carrier {
       return
     }
     const isKnown = seq < this.nextSeq || this.packets.has(seq) || this.current?.seq === seq
-    if (isKnown || seq > this.nextSeq + maxPacketsAhead) {
+    if (isKnown || seq > this.nextSeq + maxPacketsAhead || !share.resize(1)) {
       exchange.terminate()
       return this.terminate()
     }
@@ -70,6 +80,7 @@ class XhttpSession implements Carrier {
     const next = this.packets.get(this.nextSeq)
     if (!next) return
     this.packets.delete(this.nextSeq)
+    next.share?.resize(0)
     this.current = next
     if (!this.isPaused) next.exchange.resume()
   }
@@ -110,6 +121,13 @@ class XhttpSession implements Carrier {
   }
 
   // --- for the engine ---
+
+  admit(): void {
+    this.isAdmitted = true
+    this.download.admit()
+    this.current?.exchange.admit()
+    for (const { exchange } of this.packets.values()) exchange.admit()
+  }
 
   get source(): string {
     return this.download.source
@@ -166,7 +184,10 @@ class XhttpSession implements Carrier {
     const uploads = [...this.packets.values(), ...(this.current ? [this.current] : [])]
     this.packets.clear()
     this.current = undefined
-    for (const { exchange } of uploads) if (exchange !== this.download) exchange.terminate()
+    for (const { exchange, share } of uploads) {
+      share?.resize(0)
+      if (exchange !== this.download) exchange.terminate()
+    }
     this.client.lose()
   }
 }
@@ -185,10 +206,10 @@ export class XhttpSessions {
     if (request.kind === 'both') return this.begin(device, exchange, nothingToDo).start(true)
     const name = `${device} ${request.session}`
     if (request.kind === 'download') return this.beginNamed(device, name, exchange)
-    const upload = { exchange, seq: request.kind === 'packet' ? request.seq : undefined, bytes: 0 }
+    const seq = request.kind === 'packet' ? request.seq : undefined
     const session = this.open.get(name)
-    if (session) session.add(upload)
-    else this.wait(name, upload)
+    if (session) session.add(exchange, seq)
+    else this.wait(device, name, exchange, seq)
   }
 
   private begin(device: string, exchange: Exchange, onOver: () => void): XhttpSession {
@@ -203,18 +224,23 @@ export class XhttpSessions {
     const waiting = this.waiting.get(name)
     this.waiting.delete(name)
     waiting?.cancel()
-    for (const upload of waiting?.uploads ?? []) session.add(upload)
+    for (const { exchange: upload, seq, share } of waiting?.uploads ?? []) {
+      share?.resize(0)
+      session.add(upload, seq)
+    }
   }
 
-  private wait(name: string, upload: Upload): void {
+  private wait(device: string, name: string, exchange: Exchange, seq: number | undefined): void {
+    const share = this.deps.waiting.open(device, () => this.giveUp(name))
+    if (!share.resize(1)) return exchange.terminate()
     const waiting: Waiting = this.waiting.get(name) ?? {
       uploads: [],
       cancel: this.deps.after(waitMs, () => this.giveUp(name)),
     }
     this.waiting.set(name, waiting)
-    waiting.uploads.push(upload)
+    waiting.uploads.push({ exchange, seq, bytes: 0, share })
     const onClose = (): void => this.giveUp(name)
-    upload.exchange.owner = { onBody: nothingToDo, onBodyEnd: nothingToDo, onDrain: nothingToDo, onClose }
+    exchange.owner = { onBody: nothingToDo, onBodyEnd: nothingToDo, onDrain: nothingToDo, onClose }
     if (waiting.uploads.length > maxPacketsAhead) this.giveUp(name)
   }
 
@@ -223,6 +249,9 @@ export class XhttpSessions {
     if (!waiting) return
     this.waiting.delete(name)
     waiting.cancel()
-    for (const { exchange } of waiting.uploads) exchange.terminate()
+    for (const { exchange, share } of waiting.uploads) {
+      share?.resize(0)
+      exchange.terminate()
+    }
   }
 }

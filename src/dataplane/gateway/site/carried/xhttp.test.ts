@@ -1,0 +1,89 @@
+import { expect, test } from 'bun:test'
+import { vless } from '../../ways-in/vless/request.ts'
+import { FairBudget } from '../fair-budget.ts'
+import type { Exchange } from './exchange.ts'
+import { XhttpSessions } from './xhttp.ts'
+
+type Seen = Exchange & { admitted: number; isGone: boolean; isRead: boolean }
+
+function makeExchange(): Seen {
+  const seen: Seen = {
+    owner: undefined,
+    source: '203.0.113.1',
+    fd: -1,
+    isShared: true,
+    admitted: 0,
+    isGone: false,
+    isRead: false,
+    admit: () => void (seen.admitted += 1),
+    respond() {},
+    write: (bytes) => bytes.length,
+    follow: () => undefined,
+    end() {},
+    terminate() {
+      if (seen.isGone) return
+      seen.isGone = true
+      seen.owner?.onClose()
+    },
+    pause: () => void (seen.isRead = false),
+    resume: () => void (seen.isRead = true),
+  }
+  return seen
+}
+
+const waiting = { all: 1024, ofPrefix: 128 }
+
+function openSessions() {
+  const handedOver: unknown[] = []
+  const sessions = new XhttpSessions({
+    findKeyed: (first) => (first.length >= 17 ? { device: 'one', protocol: vless } : undefined) as never,
+    handOver: (client) => void handedOver.push(client),
+    after: () => () => {},
+    waiting: new FairBudget(waiting),
+    random: () => 0,
+  })
+  return { sessions, handedOver }
+}
+
+test('the sessions let 128 of 200 uploads of a device wait for a download, unread and unadmitted, and another device’s too', () => {
+  const { sessions } = openSessions()
+  const uploads = Array.from({ length: 200 }, makeExchange)
+  for (const [at, upload] of uploads.entries())
+    sessions.take('one', { kind: 'packet', session: `s${at}`, seq: 0 }, upload)
+  expect(uploads.filter((each) => !each.isGone)).toHaveLength(128)
+  expect(uploads.filter((each) => each.admitted > 0 || each.isRead)).toEqual([])
+  const other = makeExchange()
+  sessions.take('two', { kind: 'packet', session: 's', seq: 0 }, other)
+  expect(other.isGone).toBe(false)
+})
+
+test('the sessions let 128 downloads of a device wait for a key, and one with a key gives its place back', () => {
+  const { sessions, handedOver } = openSessions()
+  const downloads = Array.from({ length: 128 }, makeExchange)
+  for (const [at, each] of downloads.entries()) sessions.take('one', { kind: 'download', session: `s${at}` }, each)
+  const upload = makeExchange()
+  sessions.take('one', { kind: 'upload', session: 's0' }, upload)
+  upload.owner?.onBody(new Uint8Array(17))
+  expect([downloads[0]?.admitted, upload.admitted, handedOver.length]).toEqual([1, 1, 1])
+  const next = makeExchange()
+  sessions.take('one', { kind: 'packet', session: 'later', seq: 0 }, next)
+  expect(next.isGone).toBe(false)
+  const beyond = makeExchange()
+  sessions.take('one', { kind: 'packet', session: 'last', seq: 0 }, beyond)
+  expect(beyond.isGone).toBe(true)
+})
+
+test('packets ahead of the next one hold at most 128 places of a device over all its sessions', () => {
+  const { sessions } = openSessions()
+  const downloads = Array.from({ length: 5 }, makeExchange)
+  for (const [at, download] of downloads.entries()) {
+    sessions.take('one', { kind: 'download', session: `s${at}` }, download)
+    const upload = makeExchange()
+    sessions.take('one', { kind: 'packet', session: `s${at}`, seq: 0 }, upload)
+    upload.owner?.onBody(new Uint8Array(17))
+    upload.owner?.onBodyEnd()
+    for (let seq = 2; seq < 31; seq += 1)
+      sessions.take('one', { kind: 'packet', session: `s${at}`, seq }, makeExchange())
+  }
+  expect(downloads.map((each) => each.isGone)).toEqual([false, false, false, false, true])
+})
