@@ -50,8 +50,8 @@ const overviewMessages = messages({
     'Пулы адресов с оплатой за гигабайты и сменой адреса.',
   ),
   vpnAbout: pair(
-    'WireGuard for your phone and computer. Set up by scanning a QR code.',
-    'WireGuard для телефона и компьютера. Настройка по QR-коду.',
+    'For your phone and computer: one link for an app, or a QR code.',
+    'Для телефона и компьютера: одна ссылка для приложения или QR-код.',
   ),
   toDedicated: pair('Choose proxies', 'Выбрать прокси'),
   toPremium: pair('Choose traffic', 'Выбрать трафик'),

@@ -27,8 +27,8 @@ import { BuyNow, PaidPurchase } from './money/pay.tsx'
 const vpnMessages = messages({
   title: 'VPN',
   about: pair(
-    'WireGuard for your phone and computer. Set up by scanning a QR code.',
-    'WireGuard для телефона и компьютера. Настройка по QR-коду.',
+    'For your phone and computer: one link for an app, or a QR code.',
+    'Для телефона и компьютера: одна ссылка для приложения или QR-код.',
   ),
   none: pair('No subscription yet', 'Подписки пока нет'),
   noneAbout: pair(
