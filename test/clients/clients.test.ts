@@ -244,6 +244,17 @@ describe('the command line', () => {
     expect(wrong.err).not.toContain(String(env['TURNPIKE_TOKEN']))
   })
 
+  test('turnpike-client names the nearest command for one that does not exist', async () => {
+    const typed = ['vpn info', 'list vpn', 'vpn devices', 'weather']
+    const answers = await Promise.all(typed.map((words) => type(words)))
+    expect(answers.map(({ exit, err }) => [exit, err])).toEqual([
+      [2, 'there is no command "vpn info": try "vpn get", or "help" lists all\n'],
+      [2, 'there is no command "list vpn": try "vpn get", or "help" lists all\n'],
+      [2, 'there is no command "vpn devices": try "vpn increase-devices", or "help" lists all\n'],
+      [2, 'there is no command "weather": "help" lists all\n'],
+    ])
+  })
+
   test('turnpike-client listen forwards each event once more after a 500, signed, and continues at its cursor', async () => {
     const got: { body: string; headers: Headers }[] = []
     const received = Promise.withResolvers<void>()
@@ -274,6 +285,8 @@ describe('the command line', () => {
       await receiver.stop(true)
     }
     expect(listening.exitCode).toBe(0)
+    const notes = await listening.stderr.text()
+    expect(notes).toBe(`forwarding to ${receiver.url.href}hook\nevent 1: 500, again in 0.5 s\n`)
     expect(got.map(({ body }) => JSON.parse(body).type)).toEqual(['order.created', 'order.created'])
     expect(got[1]?.headers.get('webhook-id')).toBe('evt_1')
     expect(readFileSync(join(clients.folder, 'cursor'), 'utf8')).toBe('1\n')

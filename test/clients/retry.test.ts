@@ -38,6 +38,7 @@ describe('repetition of requests by the TypeScript client', () => {
     const lost = await failed(client.referral.makeCode())
     expect(lost).toBeInstanceOf(NoAnswerError)
     expect((lost as NoAnswerError).facts).toMatchObject({ operation: 'referral.makeCode', attempts: 1 })
+    expect((lost as NoAnswerError).message).toBe(`referral.makeCode: no connection to ${url} (attempts: 1)`)
     fates = ['lose answer', 'cut answer', 'overload', 'bad gateway']
     expect(await client.balance.get()).toMatchObject({ balance_rub: expect.any(Number) })
     expect(proxy.fates).toHaveLength(6)

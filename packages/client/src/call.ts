@@ -83,6 +83,7 @@ export function createCall(options: ClientOptions): Call {
       const facts = { operation: name, attempts, idempotencyKey: key, requestId: undefined, status: undefined }
       const outcome = await attempt(
         () => send(request.url, { ...request.init, signal: within(limitMs, signal) }),
+        new URL(base).origin,
         facts,
       )
       signal?.throwIfAborted()
@@ -138,14 +139,15 @@ type Outcome =
   | { readonly failure: Failure; readonly error: RefusalError | NoAnswerError }
 
 /** Sends the request once and reads its whole answer. */
-async function attempt(send: () => Promise<Response>, before: CallFacts): Promise<Outcome> {
+async function attempt(send: () => Promise<Response>, shop: string, before: CallFacts): Promise<Outcome> {
   let response: Response
   let text: string
   try {
     response = await send()
     text = await response.text()
   } catch (cause) {
-    const problem = cause instanceof Error && cause.name === 'TimeoutError' ? 'no answer in time' : 'no connection'
+    const isLate = cause instanceof Error && cause.name === 'TimeoutError'
+    const problem = isLate ? `no answer in time from ${shop}` : `no connection to ${shop}`
     return { failure: {}, error: new NoAnswerError(problem, before, cause) }
   }
   const { status, headers } = response

@@ -58,6 +58,8 @@ export type ListenOptions = FollowOptions & {
   /** Signs each message as the shop signs webhooks (`whsec_…`). */
   readonly secret?: string | undefined
   readonly onDelivered?: (event: Event, status: number) => void
+  /** Called after a failed attempt that is tried again in `pauseMs`; without a status no answer came. */
+  readonly onFailed?: (event: Event, status: number | undefined, pauseMs: number) => void
   /** Attempts for each event before `listen` throws; the cursor stays before that event. */
   readonly attempts?: number
   readonly firstPauseMs?: number
@@ -95,7 +97,9 @@ async function deliver(event: Event, to: string, options: ListenOptions): Promis
     if (answer) await answer.body?.cancel()
     if (signal?.aborted || answer?.ok) return answer?.status ?? 0
     if (attempt >= attempts) throw new TurnpikeError(`event ${id} was not taken: ${answer?.status ?? 'no answer'}`)
-    await pause(Math.min(maxPauseMs, firstPauseMs * 2 ** (attempt - 1)), signal).catch(() => {})
+    const pausingMs = Math.min(maxPauseMs, firstPauseMs * 2 ** (attempt - 1))
+    options.onFailed?.(event, answer?.status, pausingMs)
+    await pause(pausingMs, signal).catch(() => {})
   }
 }
 

@@ -194,8 +194,9 @@ class Call:
                 status, headers = int(answer.status or 0), answer.headers
         except (OSError, http.client.HTTPException) as error:
             reason = error.reason if isinstance(error, urllib.error.URLError) else error
-            problem = "no answer in time" if isinstance(reason, TimeoutError) else "no connection"
-            return _Failure(NoAnswerError(problem, before))
+            problem = "no answer in time from" if isinstance(reason, TimeoutError) else "no connection to"
+            shop = self._base.removesuffix("/api/v1")
+            return _Failure(NoAnswerError(f"{problem} {shop}", before))
         facts = CallFacts(
             before.operation, before.attempts, before.idempotency_key, headers.get("X-Request-Id"), status
         )

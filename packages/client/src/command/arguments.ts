@@ -60,7 +60,9 @@ export function readCommand({ words, options }: Typed): Command {
     products[`${group} ${verb}`] ?? verb.replaceAll(/-([a-z])/g, (_, letter: string) => letter.toUpperCase())
   const method = wanted === '' ? usualMethods.find((each) => Object.hasOwn(methods, each)) : wanted
   const row = method !== undefined && Object.hasOwn(methods, method) ? methods[method] : undefined
-  if (method === undefined || row === undefined) throw new UsageError(`there is no command "${words.join(' ')}"`)
+  if (method === undefined || row === undefined) {
+    throw new UsageError(`there is no command "${words.join(' ')}": ${adviceFor(group, wanted)}`)
+  }
   const input: Record<string, unknown> = { ...quoted[`${group}.${method}`] }
   const place = positional.find((each) => Object.hasOwn(row.fields, each))
   if (rest.length > 1 || (rest.length > 0 && place === undefined))
@@ -74,6 +76,19 @@ export function readCommand({ words, options }: Typed): Command {
   }
   if (options['max-price'] !== undefined) input['max_price_rub'] = toNumber('max-price', options['max-price'])
   return { group, method, row, input }
+}
+
+/** A method as a person types it. */
+export const toVerb = (method: string): string => method.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+
+/** The command of the same group that resembles the typed one, else the one that reads. */
+function adviceFor(group: string, wanted: string): string {
+  const methods = Object.keys(Object.hasOwn(rows, group) ? (rows[group] ?? {}) : {})
+  const typed = wanted.toLowerCase()
+  const nearest =
+    methods.find((each) => typed.length > 2 && typed !== 'list' && each.toLowerCase().includes(typed)) ??
+    usualMethods.find((each) => methods.includes(each))
+  return `${nearest === undefined ? '' : `try "${group} ${toVerb(nearest)}", or `}"help" lists all`
 }
 
 function toValue(option: string, kind: Kind | undefined, value: string): unknown {

@@ -3,7 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import process from 'node:process'
 import { createInterface } from 'node:readline/promises'
 import { type Client, createClient, follow, listen, TurnpikeError } from '../index.ts'
-import { type Command, readCommand, readTyped, rows, type Typed, UsageError } from './arguments.ts'
+import { type Command, readCommand, readTyped, rows, type Typed, toVerb, UsageError } from './arguments.ts'
 import { toLines } from './print.ts'
 
 const help = `turnpike-client: buys and manages proxies and VPN of a Turnpike shop.
@@ -101,12 +101,17 @@ async function runListen(client: Client, typed: Typed, signal: AbortSignal): Pro
     return /^\d{1,15}$/.test(text) ? Number(text) : undefined
   }
   const cursor = file && { load: () => load(file), save: (id: number) => writeFile(file, `${id}\n`) }
+  const note = (line: string): void => void process.stderr.write(`${line}\n`)
+  // A query or a login of the address may be secret.
+  const { origin, pathname } = new URL(to)
+  note(`forwarding to ${origin}${pathname}`)
   await listen(client, to, {
     after: afterOf(typed),
     signal,
     secret,
     ...(cursor && { cursor }),
     onDelivered: ({ id, type }, status) => print([`${id} ${type} ${status}`]),
+    onFailed: ({ id }, status, pauseMs) => note(`event ${id}: ${status ?? 'no answer'}, again in ${pauseMs / 1000} s`),
   })
 }
 
@@ -129,9 +134,8 @@ async function run(argv: readonly string[], env: NodeJS.ProcessEnv): Promise<voi
 const describeOperations = (): string[] =>
   Object.entries(rows).flatMap(([group, methods]) =>
     Object.entries(methods).map(([name, { summary, fields }]) => {
-      const typed = name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
       const options = Object.keys(fields).map((field) => ` --${field.replaceAll('_', '-')}`)
-      return `${group} ${typed}${options.join('')}\n    ${summary}`
+      return `${group} ${toVerb(name)}${options.join('')}\n    ${summary}`
     }),
   )
 
