@@ -27,13 +27,15 @@ test('findUnknownSettings names a setting that an earlier version had', () => {
   expect(findUnknownSettings({ [name]: '2' })).toEqual([{ name, meant: undefined, isRemoved: true }])
 })
 
-test('findUnknownSettings ignores known settings, internal and test variables, and those of Kubernetes', () => {
+test('findUnknownSettings ignores known settings, internal and test variables, and those of Kubernetes and the client', () => {
   const given = {
     ...Object.fromEntries(Object.values(settings).map((each) => [each.env, 'x'])),
     TURNPIKE_LEASH: '0',
     TURNPIKE_SUPERVISED: '1',
     TURNPIKE_BETWEEN: '1',
     TURNPIKE_TEST_LONG: '1',
+    TURNPIKE_URL: 'https://shop.example',
+    TURNPIKE_TOKEN: 'secret',
     TURNPIKE_SHOP_SERVICE_HOST: '10.96.0.7',
     TURNPIKE_SHOP_SERVICE_PORT_HTTP: '8080',
     TURNPIKE_SHOP_PORT: 'tcp://10.96.0.7:8080',

@@ -6,6 +6,8 @@ const prefix = 'TURNPIKE_'
 const internal: readonly string[] = ['TURNPIKE_LEASH', 'TURNPIKE_SUPERVISED', 'TURNPIKE_BETWEEN']
 /** Variables of commands on a remote shop. */
 const ofCommands: readonly string[] = ['TURNPIKE_OPERATOR_TOKEN', 'TURNPIKE_OPERATOR_TOKEN_FILE']
+/** Variables of `turnpike-client`, which a customer or operator may have in the same shell. */
+const ofClient: readonly string[] = ['TURNPIKE_URL', 'TURNPIKE_TOKEN']
 const ofTests = /^TURNPIKE_(TEST|STORM)_/
 /** Kubernetes sets variables for each service, and one of them may be called turnpike. */
 const ofServices = /_SERVICE_(HOST|PORT)(_|$)|_PORT_\d+_(TCP|UDP|SCTP)(_|$)/
@@ -27,9 +29,8 @@ export function findUnknownSettings(env: Readonly<Record<string, string | undefi
   const known = Object.values(settings).map((each) => each.env)
   return Object.keys(env)
     .filter((name) => name.toUpperCase().startsWith(prefix) && !known.includes(name))
-    .filter(
-      (name) => ![...internal, ...ofCommands].includes(name) && !ofTests.test(name) && !isOfService(name, env[name]),
-    )
+    .filter((name) => ![...internal, ...ofCommands, ...ofClient].includes(name))
+    .filter((name) => !ofTests.test(name) && !isOfService(name, env[name]))
     .toSorted()
     .map((name) => {
       const isRemoved = removed.includes(name)
