@@ -79,13 +79,23 @@ describe.each([...enginesOf('postgres')])('webhooks on %s', (engine) => {
   })
 
   test.each([
-    ['url', 'ftp://example.com/'],
-    ['url', 'https://example.com:22/'],
-    ['url', 'https://a:b@example.com/'],
-    ['url', 'nothing'],
-  ])('POST /webhooks/add refuses the %s %s', async (_, url) => {
+    ['ftp://example.com/', 'webhook_scheme_sandbox'],
+    ['https://example.com:22/', 'webhook_port'],
+    ['https://a:b@example.com/', 'webhook_url'],
+    ['nothing', 'webhook_url'],
+    ['https://10.0.0.7/', 'webhook_address'],
+    ['https://0xa000007/', 'webhook_address'],
+    ['https://[fd00::1]:8443/', 'webhook_address'],
+    ['http://169.254.169.254/latest', 'webhook_address'],
+  ])('POST /webhooks/add and update refuse the address %s with the problem %s', async (url, reason) => {
     const { token } = await service.newCustomer(0n)
-    const answer = await service.post('/webhooks/add', { url }, { token })
-    expect([answer.status, answer.error.details?.[0]?.field]).toEqual([400, 'url'])
+    const { webhook_id } = (await service.post('/webhooks/add', { url: urlOf('/c') }, { token })).data
+    const answers = [
+      await service.post('/webhooks/add', { url }, { token }),
+      await service.post('/webhooks/update', { webhook_id, url }, { token }),
+    ]
+    for (const { status: code, error } of answers) {
+      expect([code, error.details?.[0]]).toMatchObject([400, { field: 'url', reason }])
+    }
   })
 })

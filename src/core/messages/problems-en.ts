@@ -165,6 +165,8 @@ export const problemsEn = {
   host: 'must be a host name or an address',
   webhook_url: 'must be an address without a login and fragment, of at most 500 visible ASCII characters',
   webhook_scheme: 'must be an https address',
+  webhook_scheme_sandbox: 'must be an http or https address',
+  webhook_address: 'must not have a private or reserved IP address: the shop sends to public addresses only',
   webhook_port: 'must have the port 443, or one from 1024 on that no database or mail server uses',
   host_and_port: 'must be a host, optionally with a port',
   web_address: 'must be an http or https address without a user name',

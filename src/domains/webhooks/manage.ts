@@ -7,6 +7,7 @@ import { isSandbox, type WebhookDeps } from './deps.ts'
 import { noSuchDelivery, noSuchWebhook } from './errors.ts'
 import {
   endpointProblem,
+  isClosedAddress,
   maxWaiting,
   maxWebhooks,
   rotationMs,
@@ -30,7 +31,9 @@ function assertTypes(owner: CustomerId, types: readonly string[]): void {
 
 function assertUrl(owner: CustomerId, url: string, sandbox: boolean): void {
   const problem = endpointProblem(owner, url, sandbox)
+  if (problem === 'scheme' && sandbox) throw refuseField('url', 'webhook_scheme_sandbox')
   if (problem !== undefined) throw refuseField('url', `webhook_${problem}`)
+  if (isClosedAddress(url, sandbox)) throw refuseField('url', 'webhook_address')
 }
 
 const show = ({ vault }: WebhookDeps, of: Webhook): ShownWebhook => ({

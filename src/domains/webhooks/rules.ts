@@ -1,4 +1,6 @@
+import { readAddress } from '../../core/address.ts'
 import { type CustomerId, type DeliveryId, operatorsOwner, timeOfId, type WebhookId } from '../../core/ids.ts'
+import { classify } from '../../core/reserved.ts'
 import { toIso } from '../../core/time.ts'
 import { type CustomerEvent, eventKeptMs } from '../events/rules.ts'
 
@@ -169,6 +171,17 @@ export function urlProblem(text: string, isSandbox: boolean): 'url' | 'scheme' |
   if (/[^\x21-\x7e]/.test(text) || url.hostname === '') return 'url'
   if (url.protocol !== 'https:' && !(isSandbox && url.protocol === 'http:')) return 'scheme'
   return isPortOpen(url, isSandbox) ? undefined : 'port'
+}
+
+/**
+ * Whether the host is an IP address to which no message goes: it is not public, nor loopback in a sandbox. Only new
+ * endpoints are refused for it; a name is judged at each attempt.
+ */
+export function isClosedAddress(text: string, isSandbox: boolean): boolean {
+  const address = readAddress(URL.parse(text)?.hostname.replaceAll(/^\[|\]$/g, '') ?? '')
+  if (!address) return false
+  const addressClass = classify(address)
+  return addressClass !== 'public' && !(isSandbox && addressClass === 'loopback')
 }
 
 /** One mailbox, without a display name, parameters or line breaks. */
