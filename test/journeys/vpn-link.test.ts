@@ -13,9 +13,9 @@ describe.each([...enginesOf('postgres')])('the secret link of a VPN subscription
   afterAll(() => service.stop())
 
   async function buySubscription() {
-    const { token } = await service.newCustomer(10_000n)
+    const { token, customer } = await service.newCustomer(10_000n)
     const { data } = await service.post('/vpn/buy', { period: 1, name: 'Anna’s'.replace('’', "'") }, { token })
-    return { token, ...data }
+    return { token, customer, ...data }
   }
 
   test('the secret link serves a program the configuration with Cache-Control: no-store', async () => {
@@ -35,6 +35,9 @@ describe.each([...enginesOf('postgres')])('the secret link of a VPN subscription
     const first = await (await fetch(url, { headers: html })).text()
     expect(first).not.toMatch(/<svg|<img|PrivateKey/)
     expect(first).toContain(`${service.url}/#/vpn`)
+    expect(first).toContain('node offline')
+    const russian = await (await fetch(url, { headers: { ...html, 'Accept-Language': 'ru' } })).text()
+    expect(russian).toContain('узел не на связи')
     const answer = await fetch(`${url}?device=${device}&show=wireguard`, { headers: html })
     expect(answer.headers.get('content-type')).toBe('text/html; charset=utf-8')
     expect(answer.headers.get('vary')).toBe('Accept, Accept-Language')
@@ -69,18 +72,36 @@ describe.each([...enginesOf('postgres')])('the secret link of a VPN subscription
     expect((await service.get('/vpn/info', { token })).data.subscription_url).toBe(renewed)
     await service.post('/vpn/delete', {}, { token: other.token })
     const answers = await Promise.all(
-      [old, other.subscription_url, `${base}/${'A'.repeat(32)}`, `${base}/x`, `${renewed}?device=x`].map(
-        async (each) => {
-          const answer = await fetch(each)
-          return [answer.status, await answer.text(), answer.headers.get('cache-control')]
-        },
-      ),
+      [old, other.subscription_url, `${base}/${'A'.repeat(32)}`, `${base}/x`].map(async (each) => {
+        const answer = await fetch(each)
+        return [answer.status, await answer.text(), answer.headers.get('cache-control')]
+      }),
     )
     for (const answer of answers) expect(answer).toEqual(answers[0]!)
     expect(answers[0]?.[0]).toBe(404)
-    expect((await fetch(`${renewed}?device=${other.device}`)).status).toBe(404)
+    for (const device of ['x', other.device]) {
+      const answer = await fetch(`${renewed}?device=${device}`)
+      expect([answer.status, await answer.text()]).toEqual([404, 'This subscription has no such device.\n'])
+    }
     expect((await fetch(`${renewed}?format=exe`)).status).toBe(400)
     expect((await fetch(renewed, { method: 'POST' })).status).toBe(405)
+  })
+
+  test('the secret link of a blocked customer answers 404 and says to ask the seller, in both languages', async () => {
+    const { subscription_url: url, customer } = await buySubscription()
+    await service.services.setBlocked(customer, true)
+    const english = await fetch(url)
+    expect([english.status, await english.text()]).toEqual([
+      404,
+      'This subscription is blocked or has ended. Ask the seller.\n',
+    ])
+    const russian = await fetch(`${url}?device=x`, { headers: { 'Accept-Language': 'ru' } })
+    expect([russian.status, await russian.text()]).toEqual([
+      404,
+      'Подписка заблокирована или закончилась. Обратитесь к продавцу.\n',
+    ])
+    await service.services.setBlocked(customer, false)
+    expect((await fetch(url)).status).toBe(200)
   })
 
   test('the secret link shows an expired subscription, and works again after renewal', async () => {

@@ -15,13 +15,16 @@ export type LinkChoice = {
   readonly location?: string | undefined
 }
 
-/** What a secret link shows; undefined for a text that is not a link now, and for a device that is not there. */
+/**
+ * What a secret link shows; undefined for a text that is not a link now. Only the holder of a link learns that its
+ * customer is blocked, or that the subscription has no such device.
+ */
 export async function openLink(deps: VpnDeps, secret: string, which: LinkChoice) {
   const subscription = await findByLink(deps, secret)
-  if (!subscription) return undefined
+  if (!subscription || subscription === 'blocked') return subscription
   const held = await peers.listHeld(deps.db, [subscription.uuid])
   const named = held.find(({ id }) => id === which.device) ?? held.find(({ name }) => name === which.device)
-  if (which.device !== undefined && !named) return undefined
+  if (which.device !== undefined && !named) return 'no_device'
   const [nodes, gateways] = await Promise.all([nodesOf(deps), listGateways(deps)])
   const taken = named || !which.app ? undefined : await takeAppDevice(deps, subscription, held, which.app, nodes)
   const device = named ?? (taken ? taken.device : held[0])

@@ -209,9 +209,8 @@ export async function setName(
 }
 
 /** The subscription that a secret link opens now. The database is asked for the digest only. */
-export async function findByLink(deps: VpnDeps, secret: string): Promise<Subscription | undefined> {
+export async function findByLink(deps: VpnDeps, secret: string): Promise<Subscription | 'blocked' | undefined> {
   if (!isLinkSecret(secret)) return undefined
   const found = await store.findByLink(deps.db, deps.sha256(secret))
-  if (!found || (await deps.customers.blockedAmong([found.customer])).has(found.customer)) return undefined
-  return found
+  return found && (await deps.customers.blockedAmong([found.customer])).has(found.customer) ? 'blocked' : found
 }

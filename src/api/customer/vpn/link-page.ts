@@ -28,7 +28,8 @@ export type PageContent = {
 
 const texts = {
   location: { en: 'Location', ru: 'Расположение:' },
-  node: { en: 'node', ru: 'узел' },
+  online: { en: 'node online', ru: 'узел на связи' },
+  offline: { en: 'node offline', ru: 'узел не на связи' },
   setUp: { en: 'Set up this device', ru: 'Настроить это устройство' },
   choose: {
     en: '1. Install one of these apps. 2. Press its button here: the app takes the settings. 3. Connect in the app.',
@@ -178,7 +179,7 @@ function factsOf({ view, configuration, nowMs }: PageContent, language: AnswerLa
   return [
     `${say('daysLeft')} ${createPlural(language)(days, forms)}`,
     ...(limit === null ? [] : [traffic]),
-    ...(configuration ? [`${say('location')} ${escapeHtml(configuration.location)}, ${say('node')} ${view.node}`] : []),
+    ...(configuration ? [`${say('location')} ${escapeHtml(configuration.location)}, ${say(view.node)}`] : []),
   ].join('<br>')
 }
 

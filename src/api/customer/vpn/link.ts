@@ -16,13 +16,17 @@ type Deps = {
   /** A link or an e-mail address; apps show a link. */
   readonly contact: string | undefined
 }
-type Opened = NonNullable<Awaited<ReturnType<Vpn['openLink']>>>
+type Opened = Exclude<Awaited<ReturnType<Vpn['openLink']>>, string | undefined>
 type Format = 'conf' | 'html' | 'svg' | 'png' | AppFormat
 
 const texts = {
   notValid: {
     en: 'This link is not valid. It may have been replaced by a new one.',
     ru: 'Ссылка недействительна. Возможно, её заменили новой.',
+  },
+  blocked: {
+    en: 'This subscription is blocked or has ended. Ask the seller.',
+    ru: 'Подписка заблокирована или закончилась. Обратитесь к продавцу.',
   },
   noFormat: {
     en: 'There is no such format. Formats: base64, singbox, mihomo, xray, wireguard, page, svg, png.',
@@ -39,7 +43,7 @@ const texts = {
   noDevice: { en: 'This subscription has no such device.', ru: 'У этой подписки нет такого устройства.' },
 } as const
 
-/** Serves a secret link as text or as a page with a QR code. An unknown and an expired link get the same 404. */
+/** Serves a secret link as text or as a page with a QR code. An unknown, a replaced and a deleted link get the same 404. */
 export function vpnLinkRoute(deps: Deps): PlainRoute {
   const { vpn, drawing, linksPerMinute } = deps
   return {
@@ -54,6 +58,8 @@ export function vpnLinkRoute(deps: Deps): PlainRoute {
       const app = isPage ? undefined : identityOf(request.headers)
       const opened = await vpn.openLink(params['secret'] ?? '', { device, app })
       if (!opened) return plain(texts.notValid[language], 404)
+      if (opened === 'blocked') return plain(texts.blocked[language], 404)
+      if (opened === 'no_device') return plain(texts.noDevice[language], 404)
       const format = formatOf(query.get('format'), request.headers, opened.gateways.length > 0)
       if (!format) return plain(texts.noFormat[language], 400)
       if (isAppFormat(format)) return renderApp(format, opened, app !== undefined, deps, language)
