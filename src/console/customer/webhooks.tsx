@@ -2,6 +2,7 @@ import { Text, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import type { Webhook, WebhookDelivery } from '../client/customer.ts'
 import { Listing } from '../shared/copy.tsx'
+import { useDeliveryProblems } from '../shared/delivery-problems.ts'
 import { Confirm, DialogButton, SubmitForm, useTyped } from '../shared/form.tsx'
 import { messages, names, pair, phrase, useMessages } from '../shared/messages.tsx'
 import { Cell, Empty, PagedRows, Panel, Reading, RefusalNotice, RowButton, Rows, Status } from '../shared/parts.tsx'
@@ -171,8 +172,11 @@ function Deliveries() {
   const { t, format } = useMessages(webhookMessages)
   const { t: event } = useMessages(eventMessages)
   const again = useChange('redeliverWebhook')
+  const sayFailure = useDeliveryProblems()
   const resultOf = (row: WebhookDelivery): string =>
-    [t.attempts(String(row.attempts)), row.answer_status, row.problem].filter((each) => each !== null).join(', ')
+    [t.attempts(String(row.attempts)), row.answer_status, sayFailure(row.problem)]
+      .filter((each) => each !== null)
+      .join(', ')
   return (
     <>
       <Text fw={600}>{t.deliveries}</Text>

@@ -2,6 +2,7 @@ import { Text, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import type { Alert, AlertDelivery, AlertEndpoint } from '../client/operator.ts'
 import { Listing } from '../shared/copy.tsx'
+import { useDeliveryProblems } from '../shared/delivery-problems.ts'
 import { Confirm, DialogButton, SubmitForm, useTyped } from '../shared/form.tsx'
 import { messages, names, pair, phrase, useMessages } from '../shared/messages.tsx'
 import {
@@ -221,8 +222,11 @@ function Deliveries() {
   const { t, format } = useMessages(alertMessages)
   const may = useMay()
   const again = useChange('redeliverAlert')
+  const sayFailure = useDeliveryProblems()
   const resultOf = (row: AlertDelivery): string =>
-    [t.attempts(String(row.attempts)), row.answer_status, row.problem].filter((each) => each !== null).join(', ')
+    [t.attempts(String(row.attempts)), row.answer_status, sayFailure(row.problem)]
+      .filter((each) => each !== null)
+      .join(', ')
   return (
     <Panel title={t.deliveries}>
       <PagedRows
