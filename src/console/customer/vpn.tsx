@@ -384,7 +384,7 @@ function Devices({ of, onOpen }: { readonly of: VpnSubscription; readonly onOpen
         rows={of.devices}
         keyOf={(row) => row.id}
         columns={(column) => [
-          column(t.name, (row) => row.name),
+          column.text(t.name, (row) => row.name),
           column(t.handshake, (row) =>
             row.last_handshake_at === null ? t.never : format.away(row.last_handshake_at, nowAt),
           ),

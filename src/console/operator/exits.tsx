@@ -92,7 +92,7 @@ function ExitActions({ of }: { readonly of: Exit }) {
   const isDrained = of.drained_at !== null
   const gateways: readonly (readonly [string, string])[] = [['', t.anyGateway], ...useGateways()]
   return (
-    <span className="line row-actions">
+    <span className="line row-actions wraps">
       {of.kind !== 'local' && (
         <Act
           label={t.compare}

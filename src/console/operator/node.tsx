@@ -66,6 +66,7 @@ const nodeMessages = messages({
       'подскажет, что делать. Если машина не отвечает, обратитесь к хостингу. Прокси переедут на другие шлюзы с ' +
       'теми же адресами, срок прерванных прокси не идёт.',
   ),
+  save: pair('Save', 'Сохранить'),
   vpnLinks: pair('VPN links', 'Ссылки VPN'),
   vpnLinksAbout: pair(
     'How links of VPN apps name this gateway. Apps take it with their next refresh, within 12 hours.',
@@ -170,6 +171,7 @@ function VpnLinks({ of }: { readonly of: Node }) {
     <RoleAct
       operation="vpnNode"
       label={t.vpnLinks}
+      submit={t.save}
       about={t.vpnLinksAbout}
       fields={[
         {

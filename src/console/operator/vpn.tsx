@@ -64,7 +64,7 @@ function Shown({ of }: { readonly of: Subscription }) {
           rows={of.devices}
           keyOf={(row) => row.device_id}
           columns={(column) => [
-            column(t.device, (row) => row.name),
+            column.text(t.device, (row) => row.name),
             column(t.address, (row) => (
               <span className="mono">
                 {row.ipv4}

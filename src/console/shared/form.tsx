@@ -220,6 +220,8 @@ export type ActProps<Done> = {
   readonly label: string
   /** The title of the form, if the label does not say enough. */
   readonly title?: string
+  /** The text of the button that runs the operation, if the label is not a verb. */
+  readonly submit?: string
   readonly about?: ReactNode
   readonly fields?: readonly ActField[]
   readonly look?: Pick<ButtonProps, 'variant' | 'color' | 'size'>
@@ -262,7 +264,7 @@ type ActFormProps<Done> = ActProps<Done> & {
 }
 
 function ActForm<Done>(props: ActFormProps<Done>) {
-  const { label, about, fields = [], look, run, show, runKey, onEnd, onClose } = props
+  const { label, submit = label, about, fields = [], look, run, show, runKey, onEnd, onClose } = props
   const queries = useQueryClient()
   const [values, setValues] = useState<Values>(() =>
     Object.fromEntries(fields.map((each) => [each.name, startOf(each)])),
@@ -284,7 +286,7 @@ function ActForm<Done>(props: ActFormProps<Done>) {
   if (change.data !== undefined && show) return <div className="stack">{show(change.data)}</div>
   return (
     <SubmitForm
-      label={label}
+      label={submit}
       change={change}
       isReady={isComplete && (!props.preview || would.isCurrent || change.isPending)}
       look={look?.color ? { color: look.color } : {}}
