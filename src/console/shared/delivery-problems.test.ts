@@ -8,6 +8,6 @@ test('every problem of a delivery that the API names has words in both languages
   const named = [...described.matchAll(/`([a-z]+)`/g)].map(([, name = '']) => name)
   expect(named.length).toBeGreaterThan(5)
   for (const { problems } of Object.values(deliveryMessages)) {
-    expect(Object.keys(problems).toSorted()).toEqual([...named, 'mail'].toSorted())
+    expect(new Set(Object.keys(problems))).toEqual(new Set([...named, 'mail']))
   }
 })

@@ -43,7 +43,9 @@ const texts = {
   noDevice: { en: 'This subscription has no such device.', ru: 'У этой подписки нет такого устройства.' },
 } as const
 
-/** Serves a secret link as text or as a page with a QR code. An unknown, a replaced and a deleted link get the same 404. */
+/**
+ * Serves a secret link as text or as a page with a QR code. An unknown, a replaced and a deleted link get the same 404.
+ */
 export function vpnLinkRoute(deps: Deps): PlainRoute {
   const { vpn, drawing, linksPerMinute } = deps
   return {
