@@ -83,7 +83,9 @@ describe.each([...enginesOf('postgres')])('the secret link of a VPN subscription
       const answer = await fetch(`${renewed}?device=${device}`)
       expect([answer.status, await answer.text()]).toEqual([404, 'This subscription has no such device.\n'])
     }
-    expect((await fetch(`${renewed}?format=exe`)).status).toBe(400)
+    for (const format of ['exe', 'constructor', '__proto__']) {
+      expect((await fetch(`${renewed}?format=${format}`)).status).toBe(400)
+    }
     expect((await fetch(renewed, { method: 'POST' })).status).toBe(405)
   })
 

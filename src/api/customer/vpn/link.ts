@@ -83,14 +83,17 @@ function identityOf(headers: Headers): AppIdentity | undefined {
 const isAppFormat = (format: Format): format is AppFormat => appFormats.some((each) => each === format)
 
 const formats: readonly Format[] = ['conf', 'html', 'svg', 'png', ...appFormats]
-const aliases: Readonly<Record<string, Format>> = { wireguard: 'conf', page: 'html' }
+const aliases: ReadonlyMap<string, Format> = new Map([
+  ['wireguard', 'conf'],
+  ['page', 'html'],
+])
 
 /**
  * The requested format; else a page for a client that accepts HTML, and what an app reads by its User-Agent. Any other
  * client gets share links if a gateway serves VPN devices, else a WireGuard configuration.
  */
 function formatOf(requested: string | null, headers: Headers, hasGateways: boolean): Format | undefined {
-  if (requested !== null) return aliases[requested] ?? formats.find((each) => each === requested)
+  if (requested !== null) return aliases.get(requested) ?? formats.find((each) => each === requested)
   if (/(^|,)\s*text\/html\b/i.test(headers.get('accept') ?? '')) return 'html'
   if (!hasGateways) return 'conf'
   return formatOfApp(headers.get('user-agent') ?? '') ?? 'base64'
