@@ -54,18 +54,18 @@ describe.each([...enginesOf('postgres')])('alerts of operators on %s', (engine) 
   const raised = async () => (await call('GET', '/alerts')).data.items.map((each: { type: string }) => each.type)
 
   test('a finding of verify reaches an e-mail address and a signed https endpoint, and so does its end', async () => {
-    const mail = (await call('POST', '/alert-endpoints', { url: 'mailto:duty@example.com' })).data
-    expect(mail).toMatchObject({ url: 'mailto:duty@example.com', state: 'enabled' })
+    const mail = (await call('POST', '/alert-endpoints', { url: 'MAILTO:duty@example.com' })).data
+    expect(mail).toMatchObject({ url: 'MAILTO:duty@example.com', state: 'enabled' })
     const url = `http://127.0.0.1:${server.port}/alerts`
     const hook = (await call('POST', '/alert-endpoints', { url, events: ['verify.finding'] })).data
     const other = (await call('POST', '/alert-endpoints', { url, events: ['node.lost'] })).data
     const { db } = service.services
     const edit = (from: string, to: string) =>
       db.transact((tx) => tx.run('UPDATE webhooks SET url = $2 WHERE url = $1', [from, to]))
-    await edit('mailto:duty@example.com', 'ftp://example.com/')
+    await edit('MAILTO:duty@example.com', 'ftp://example.com/')
     await verify()
     expect(await raised()).toContain('verify.finding')
-    await edit('ftp://example.com/', 'mailto:duty@example.com')
+    await edit('ftp://example.com/', 'MAILTO:duty@example.com')
     const first = (await smtp.until(1)).at(0) ?? ''
     expect(first).toMatch(/^Subject: Turnpike: verify\.finding$/m)
     expect(first).toMatch(/^To: duty@example\.com$/m)

@@ -187,7 +187,8 @@ export function isClosedAddress(text: string, isSandbox: boolean): boolean {
 /** One mailbox, without a display name, parameters or line breaks. */
 const mailto = /^mailto:[a-z0-9.!#$*+/=^_`{|}~-]{1,64}@[a-z0-9.-]{1,190}$/i
 
-export const isMail = (url: string): boolean => url.startsWith('mailto:')
+/** The scheme of a URL may be in capitals. */
+export const isMail = (url: string): boolean => /^mailto:/i.test(url)
 
 /** What an address of an owner's endpoint lacks. Operators can have e-mail addresses, too. */
 export const endpointProblem = (owner: CustomerId, url: string, isSandbox: boolean) =>
