@@ -16,7 +16,8 @@ CREATE INDEX webhooks_of_customer ON webhooks (customer_id, id);
 
 -- How far each endpoint is: every event up to `done_seq` is delivered or not chosen. One shop at a time holds the lease
 -- and delivers. `tries` counts failures of the next event, `took_ms` is the duration of the last attempt: shops give slow
--- endpoints only a part of their places. `asked` is 1 while single deliveries wait.
+-- endpoints only a part of their places. `asked` is 1 while single deliveries wait. Due endpoints have their turns in the
+-- order of `leased_at`: when a shop last took the lease, or when the endpoint was added.
 CREATE TABLE webhook_progress (
   webhook_id TEXT PRIMARY KEY,
   customer_id TEXT NOT NULL,
@@ -26,7 +27,8 @@ CREATE TABLE webhook_progress (
   next_at BIGINT NOT NULL,
   asked BIGINT NOT NULL CHECK (asked IN (0, 1)),
   lease TEXT NOT NULL,
-  lease_until BIGINT NOT NULL
+  lease_until BIGINT NOT NULL,
+  leased_at BIGINT NOT NULL
 );
 
 -- What needs an operator now. An alert is a row until its condition was absent for some minutes.

@@ -1,3 +1,4 @@
+import type { CustomerId } from '../core/ids.ts'
 import type { Events } from '../domains/events/index.ts'
 import type { WebhookLease, Webhooks } from '../domains/webhooks/index.ts'
 import type { JobLog } from './jobs.ts'
@@ -33,8 +34,10 @@ export function startDeliveries(
   }
 
   async function look(): Promise<void> {
-    const slow = [...running.values()].filter((each) => each.isSlow).length
-    const free = { all: maxAtOnce - running.size, slow: maxSlowAtOnce - slow }
+    const slow = [...running.values()].filter((each) => each.isSlow)
+    const slowHeld = new Map<CustomerId, number>()
+    for (const { customer } of slow) slowHeld.set(customer, (slowHeld.get(customer) ?? 0) + 1)
+    const free = { all: maxAtOnce - running.size, slow: maxSlowAtOnce - slow.length, slowHeld }
     if (free.all === 0) return
     try {
       for (const claim of await webhooks.claim(free)) {

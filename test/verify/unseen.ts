@@ -78,7 +78,7 @@ export const unseen: readonly Unseen[] = [
     column,
     because: 'it decides only which ends are announced; the events that were written are found',
   })),
-  ...['done_seq', 'tries', 'took_ms', 'next_at', 'asked', 'lease'].map((column) => ({
+  ...['done_seq', 'tries', 'took_ms', 'next_at', 'asked', 'lease', 'leased_at'].map((column) => ({
     table: 'webhook_progress',
     column,
     because: 'it decides only when what is sent to an endpoint; the events and deliveries are found',

@@ -52,7 +52,12 @@ export const holdings: readonly Holding[] = [
   { table: 'answers', of: 'customer_id = $1', key: ['key'], hidden: ['request', 'body'] },
   { table: 'events', of: 'customer_id = $1', key: ['seq'], numbers: ['seq'] },
   { table: 'webhooks', of: 'customer_id = $1', key: ['id'], hidden: ['secrets', 'old_secrets'] },
-  { table: 'webhook_progress', of: 'customer_id = $1', key: ['webhook_id'], hidden: ['lease', 'lease_until'] },
+  {
+    table: 'webhook_progress',
+    of: 'customer_id = $1',
+    key: ['webhook_id'],
+    hidden: ['lease', 'lease_until', 'leased_at'],
+  },
   { table: 'webhook_deliveries', of: 'customer_id = $1', key: ['id'] },
   { table: 'payments', of: 'customer_id = $1', key: ['id'], hidden: ['request'] },
   {

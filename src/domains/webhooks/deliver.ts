@@ -11,7 +11,9 @@ import {
   isSlow,
   judgeFailure,
   leaseMs,
+  maxSlowOfCustomer,
   messageIdOf,
+  type Progress,
   testMessageIdOf,
   toPayload,
   toTestPayload,
@@ -38,8 +40,25 @@ export type WebhookLease = {
   readonly isSlow: boolean
 }
 
-/** Endpoints that a shop can deliver to besides those that it delivers to, of which `slow` may be slow ones. */
-export type FreePlaces = { readonly all: number; readonly slow: number }
+/**
+ * Endpoints that a shop can deliver to besides those that it delivers to, of which `slow` may be slow ones. `slowHeld`
+ * counts the slow ones that it delivers to, also those whose lease their owner broke by a change.
+ */
+export type FreePlaces = {
+  readonly all: number
+  readonly slow: number
+  readonly slowHeld?: ReadonlyMap<CustomerId, number>
+}
+
+/** The slow endpoints without those beyond their customer's share. */
+function withinShare(slow: readonly Progress[], held: ReadonlyMap<CustomerId, number>): Progress[] {
+  const counts = new Map(held)
+  return slow.filter(({ customer }) => {
+    const count = counts.get(customer) ?? 0
+    counts.set(customer, count + 1)
+    return count < maxSlowOfCustomer
+  })
+}
 
 /**
  * Takes leases on endpoints that have something to deliver, for this shop. A lease that ended, because its shop died or
@@ -47,8 +66,11 @@ export type FreePlaces = { readonly all: number; readonly slow: number }
  */
 export async function claim(deps: WebhookDeps, free: FreePlaces): Promise<WebhookLease[]> {
   const nowMs = deps.clock()
-  const due = await store.findDue(deps.db, nowMs, free.all)
-  const chosen = [...due.filter((each) => !isSlow(each)), ...due.filter(isSlow).slice(0, free.slow)]
+  const held = free.slowHeld ?? new Map<CustomerId, number>()
+  const full = [...held].filter(([, count]) => count >= maxSlowOfCustomer).map(([customer]) => customer)
+  const due = await store.findDue(deps.db, nowMs, free.all, full)
+  const slow = withinShare(due.filter(isSlow), held).slice(0, free.slow)
+  const chosen = [...due.filter((each) => !isSlow(each)), ...slow]
   if (chosen.length === 0) return []
   const blocked = await deps.customers.blockedAmong(chosen.map((each) => each.customer))
   // In the order of ids, so that two shops cannot deadlock.

@@ -32,6 +32,8 @@ export type Progress = {
   readonly asked: boolean
   readonly lease: string
   readonly leaseUntil: number
+  /** When a shop last took the lease; first, when the endpoint was added. */
+  readonly leasedAt: number
 }
 
 export const deliveryStatuses = ['delivered', 'retrying', 'failed', 'waiting'] as const
@@ -91,6 +93,8 @@ export const rotationMs = 86_400_000
 export const leaseMs = 60_000
 export const attemptMs = 20_000
 export const slowMs = 2000
+/** Slow endpoints of one customer that shops deliver to at a time: a few customers cannot take all 64 places. */
+export const maxSlowOfCustomer = 4
 
 /** Whether an endpoint failed or answered slowly last time. A new one counts as slow until its first answer. */
 export const isSlow = ({ tries, tookMs }: Pick<Progress, 'tries' | 'tookMs'>): boolean => tries > 0 || tookMs > slowMs

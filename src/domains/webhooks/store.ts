@@ -6,6 +6,7 @@ import {
   attemptMs,
   type CheckedDelivery,
   deliveryStatuses,
+  maxSlowOfCustomer,
   type Progress,
   slowMs,
   type Webhook,
@@ -35,6 +36,7 @@ const progress = columnsOf<Progress>({
   asked: flag('asked'),
   lease: textColumn('lease'),
   leaseUntil: int('lease_until'),
+  leasedAt: int('leased_at'),
 })
 
 const deliveryColumns = {
@@ -65,7 +67,7 @@ const isWaiting = `status IN ('waiting', 'retrying') AND status = 'waiting'`
 
 export function insertWebhook(tx: Tx, webhook: Webhook, doneSeq: number): void {
   tx.send(`INSERT INTO webhooks (${webhooks.names}) VALUES (${list(10)})`, webhooks.values(webhook))
-  const { id, customer } = webhook
+  const { id, customer, createdAt } = webhook
   const began: Progress = {
     webhook: id,
     customer,
@@ -76,8 +78,9 @@ export function insertWebhook(tx: Tx, webhook: Webhook, doneSeq: number): void {
     asked: false,
     lease: '',
     leaseUntil: 0,
+    leasedAt: createdAt,
   }
-  tx.send(`INSERT INTO webhook_progress (${progress.names}) VALUES (${list(9)})`, progress.values(began))
+  tx.send(`INSERT INTO webhook_progress (${progress.names}) VALUES (${list(10)})`, progress.values(began))
 }
 
 /** Writes what its owner may change. */
@@ -142,27 +145,43 @@ export const deliveriesAfter = (reader: Reader, after: string, limit: number): P
     [after, limit],
   )
 
+const isSlowNow = 'CASE WHEN tries = 0 AND took_ms <= $3 THEN 0 ELSE 1 END'
+
 /**
  * Endpoints with something to deliver that no shop has a lease on: first those that answered quickly, then the slow
- * ones, each the longest due first.
+ * ones. Customers take turns, beginning with those that hold the fewest leases, and so do the endpoints of one customer:
+ * the longest without a lease first. Leases count as slow ones of their customer, who has a share of those; `full`
+ * customers have taken theirs.
  */
-export const findDue = (reader: Reader, nowMs: number, limit: number): Promise<Progress[]> =>
+export const findDue = (
+  reader: Reader,
+  nowMs: number,
+  limit: number,
+  full: readonly CustomerId[],
+): Promise<Progress[]> =>
   progress.all(
     reader,
-    `SELECT webhook_progress.* FROM webhook_progress
-     JOIN webhooks ON webhooks.id = webhook_progress.webhook_id
-     LEFT JOIN event_numbers ON event_numbers.customer_id = webhook_progress.customer_id
-     WHERE webhooks.state = 'enabled' AND lease_until <= $1
-       AND ((next_at <= $1 AND done_seq < event_numbers.last) OR asked = 1)
-     ORDER BY CASE WHEN tries = 0 AND took_ms <= $3 THEN 0 ELSE 1 END, next_at, webhook_id LIMIT $2`,
-    [nowMs, limit, slowMs],
+    `SELECT * FROM (
+       SELECT webhook_progress.*, ${isSlowNow} AS slow,
+         ROW_NUMBER() OVER (PARTITION BY webhook_progress.customer_id, ${isSlowNow}
+           ORDER BY CASE WHEN lease_until > $1 THEN 0 ELSE 1 END, leased_at, webhook_id) AS turn
+       FROM webhook_progress
+       JOIN webhooks ON webhooks.id = webhook_progress.webhook_id
+       LEFT JOIN event_numbers ON event_numbers.customer_id = webhook_progress.customer_id
+       WHERE webhooks.state = 'enabled' AND (lease_until > $1
+         OR (next_at <= $1 AND done_seq < event_numbers.last) OR asked = 1)
+     ) AS ranked
+     WHERE lease_until <= $1 AND (slow = 0 OR (turn <= $4 AND customer_id NOT IN (${list(full.length + 1, 4)})))
+     ORDER BY slow, turn, leased_at, webhook_id LIMIT $2`,
+    [nowMs, limit, slowMs, maxSlowOfCustomer, '', ...full],
   )
 
 /** Takes the lease of an endpoint that no shop holds, and returns how far the endpoint is. */
 export const takeLease = (tx: Tx, id: WebhookId, lease: string, untilAt: number, nowMs: number) =>
   progress.first(
     tx,
-    `UPDATE webhook_progress SET lease = $2, lease_until = $3 WHERE webhook_id = $1 AND lease_until <= $4 RETURNING *`,
+    `UPDATE webhook_progress SET lease = $2, lease_until = $3, leased_at = $4
+     WHERE webhook_id = $1 AND lease_until <= $4 RETURNING *`,
     [id, lease, untilAt, nowMs],
   )
 

@@ -317,46 +317,142 @@ describe.each([...enginesOf('sqlite')])('endpoints of webhooks on %s', (engine) 
   })
 })
 
-test('160 endpoints that never answer leave places for an endpoint that answered quickly before', async () => {
-  const opened = await openTestDatabase('sqlite')
-  const { db } = opened
-  const clock = new HandClock()
-  const services = wire(db, clock)
-  const received: string[] = []
-  const release = Promise.withResolvers<void>()
-  let hanging = 0
-  const shop = shopWith(services, clock, () => ({
-    async send(message) {
-      if (message.url.endsWith('hang')) {
-        hanging += 1
-        await release.promise
-      } else received.push(JSON.parse(message.body).data.name)
-      return ok
-    },
-    close: () => {},
-  }))
-  const quick = await addCustomer(services, 0n)
-  await addTo(db, shop, quick)
-  const noteTo = (customer: CustomerId, name: string) =>
-    db.transact((tx) => services.events.note(tx, [eventOf(customer, name)]))
-  const deliveries = startDeliveries({ webhooks: shop, events: services.events }, { error: () => {} })
-  await noteTo(quick, 'first')
-  await until(() => received.length === 1)
-  for (let number = 0; number < 10; number += 1) {
-    const customer = await addCustomer(services, 0n)
-    for (let of = 0; of < 16; of += 1) {
-      await db.transact(await shop.prepare(customer, { url: `${url}hang`, events: [] }))
+describe.each([...enginesOf('sqlite')])('endpoints that never answer on %s', (engine) => {
+  /** A shop that delivers; an attempt at a hanging endpoint ends when the test says so. */
+  async function openShop() {
+    const opened = await openTestDatabase(engine)
+    const { db } = opened
+    const clock = new HandClock()
+    const services = wire(db, clock)
+    const received: string[] = []
+    const tried = new Set<string>()
+    const attempts: PromiseWithResolvers<EndpointAnswer>[] = []
+    const shop = shopWith(services, clock, () => ({
+      async send(message) {
+        if (!message.url.includes('hang')) {
+          received.push(JSON.parse(message.body).data.name)
+          return ok
+        }
+        if (isClosing) return ok
+        tried.add(message.url)
+        const attempt = Promise.withResolvers<EndpointAnswer>()
+        attempts.push(attempt)
+        return attempt.promise
+      },
+      close: () => {},
+    }))
+    let deliveries: ReturnType<typeof startDeliveries> | undefined
+    let isClosing = false
+    const note = (customer: CustomerId, name: string) =>
+      db.transact((tx) => services.events.note(tx, [eventOf(customer, name)]))
+    return {
+      ...{ clock, services, shop, received, tried, attempts, note },
+      start(): void {
+        // Later than the endpoints were added.
+        clock.advance(1)
+        deliveries = startDeliveries({ webhooks: shop, events: services.events }, { error: () => {} })
+      },
+      add: (customer: CustomerId) => addTo(db, shop, customer),
+      /** Adds customers with hanging endpoints, each with tests that wait. */
+      async addHanging(customers: number, endpoints: number, tests = 1): Promise<void> {
+        for (let number = 0; number < customers; number += 1) {
+          const customer = await addCustomer(services, 0n)
+          for (let of = 0; of < endpoints; of += 1) {
+            const { id } = (await shop.add(customer, { url: `${url}hang/${of}`, events: [] })).webhook
+            for (let test = 0; test < tests; test += 1) await shop.sendTest(customer, id)
+          }
+        }
+      },
+      /** The attempts that run end without an answer, 20 s later. */
+      endAttempts(): void {
+        clock.advance(20_000)
+        for (const each of attempts.splice(0)) each.resolve({ status: null, problem: 'timeout', retryAfterMs: null })
+      },
+      /** Waits until a new quick endpoint got its first event: until a later look took its lease. */
+      async receive(name: string): Promise<void> {
+        const customer = await addCustomer(services, 0n)
+        await addTo(db, shop, customer)
+        await note(customer, name)
+        await until(() => received.includes(name))
+      },
+      async close(): Promise<void> {
+        isClosing = true
+        for (const each of attempts) each.resolve(ok)
+        await deliveries?.stop()
+        await opened.close()
+      },
     }
-    await noteTo(customer, 'hangs')
   }
-  await until(() => hanging === 64)
-  await noteTo(quick, 'second')
-  await until(() => received.length === 2)
-  expect(hanging).toBe(64)
-  release.resolve()
-  await until(() => hanging === 160)
-  await deliveries.stop()
-  await opened.close()
+
+  test('160 endpoints that never answer leave places for an endpoint that answered quickly before', async () => {
+    const of = await openShop()
+    const quick = await addCustomer(of.services, 0n)
+    await of.add(quick)
+    of.start()
+    await of.note(quick, 'first')
+    await until(() => of.received.length === 1)
+    await of.addHanging(20, 8)
+    await until(() => of.attempts.length === 64)
+    await of.note(quick, 'second')
+    await until(() => of.received.length === 2)
+    expect(of.attempts).toHaveLength(64)
+    for (const each of of.attempts) each.resolve(ok)
+    await until(() => of.attempts.length >= 128)
+    await of.close()
+  })
+
+  test('80 endpoints of 5 customers that never answer leave places for a new endpoint of another customer', async () => {
+    const of = await openShop()
+    await of.addHanging(5, 16, 8)
+    of.start()
+    await until(() => of.attempts.length === 20)
+    await of.receive('first')
+    expect(of.attempts).toHaveLength(20)
+    await of.close()
+  })
+
+  test('a new endpoint has its turn before 160 endpoints that never answer and were tried once', async () => {
+    const of = await openShop()
+    await of.addHanging(20, 8, 8)
+    of.start()
+    await until(() => of.attempts.length === 64)
+    of.clock.advance(1)
+    const customer = await addCustomer(of.services, 0n)
+    await of.add(customer)
+    await of.note(customer, 'first')
+    of.endAttempts()
+    await until(() => of.attempts.length + of.received.length >= 64)
+    expect(of.received).toEqual(['first'])
+    await of.close()
+  })
+
+  test('16 endpoints of a customer that never answer have their turns, 4 at a time', async () => {
+    const of = await openShop()
+    await of.addHanging(1, 16, 8)
+    of.start()
+    for (let turn = 1; turn <= 4; turn += 1) {
+      await until(() => of.attempts.length === 4)
+      expect(of.tried.size).toBe(4 * turn)
+      of.endAttempts()
+    }
+    await of.close()
+  })
+
+  test('an owner who changes an endpoint that never answers 8 times takes 4 places', async () => {
+    const of = await openShop()
+    const customer = await addCustomer(of.services, 0n)
+    const { webhook } = await of.shop.add(customer, { url: `${url}hang`, events: [] })
+    of.start()
+    await of.note(customer, 'hangs')
+    await until(() => of.attempts.length === 1)
+    for (let change = 2; change <= 9; change += 1) {
+      await of.shop.update(customer, webhook.id, { url: `${url}hang/${change}` })
+      await until(() => of.attempts.length >= Math.min(4, change))
+      await of.receive(`look ${change}`)
+    }
+    expect(of.attempts).toHaveLength(4)
+    await of.close()
+  })
 })
 
 test('a pause grows from 5 s to 24 h with a jitter of a tenth, and Retry-After makes it longer', () => {
