@@ -149,9 +149,8 @@ const isSlowNow = 'CASE WHEN tries = 0 AND took_ms <= $3 THEN 0 ELSE 1 END'
 
 /**
  * Endpoints with something to deliver that no shop has a lease on: first those that answered quickly, then the slow
- * ones. Customers take turns, beginning with those that hold the fewest leases, and so do the endpoints of one customer:
- * the longest without a lease first. Leases count as slow ones of their customer, who has a share of those; `full`
- * customers have taken theirs.
+ * ones. Customers with the fewest leases are first, and of one customer the endpoint that was leased longest ago. A
+ * customer has a share of the slow leases; `full` customers have attempts of this shop for all of theirs.
  */
 export const findDue = (
   reader: Reader,

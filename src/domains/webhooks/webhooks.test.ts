@@ -346,7 +346,13 @@ describe.each([...enginesOf('sqlite')])('endpoints that never answer on %s', (en
     const note = (customer: CustomerId, name: string) =>
       db.transact((tx) => services.events.note(tx, [eventOf(customer, name)]))
     return {
-      ...{ clock, services, shop, received, tried, attempts, note },
+      clock,
+      services,
+      shop,
+      received,
+      tried,
+      attempts,
+      note,
       start(): void {
         // Later than the endpoints were added.
         clock.advance(1)
@@ -359,7 +365,7 @@ describe.each([...enginesOf('sqlite')])('endpoints that never answer on %s', (en
           const customer = await addCustomer(services, 0n)
           for (let of = 0; of < endpoints; of += 1) {
             const { id } = (await shop.add(customer, { url: `${url}hang/${of}`, events: [] })).webhook
-            for (let test = 0; test < tests; test += 1) await shop.sendTest(customer, id)
+            for (let asked = 0; asked < tests; asked += 1) await shop.sendTest(customer, id)
           }
         }
       },
