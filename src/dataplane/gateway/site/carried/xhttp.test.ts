@@ -36,7 +36,7 @@ const waiting = { all: 1024, ofPrefix: 128 }
 function openSessions() {
   const handedOver: unknown[] = []
   const sessions = new XhttpSessions({
-    findKeyed: (first) => (first.length >= 17 ? { device: 'one', protocol: vless } : undefined) as never,
+    findKeyed: (first) => (first.length >= 17 ? { device: 'one', protocol: vless } : undefined),
     handOver: (client) => void handedOver.push(client),
     after: () => () => {},
     waiting: new FairBudget(waiting),
