@@ -112,13 +112,23 @@ export function chargedBy({
   return code === 'internal_error' || (reason === 'database_unavailable' && !isNotBegun) ? null : false
 }
 
-export function toRefusal(refusal: Refusal, requestHeaders: Headers, isCharging = false): Response {
+/** The row of a reason on this shop's page of reasons; relative while the shop does not know its address. */
+export const docUrlOf = (reason: Reason, publicUrl: string): string =>
+  `${publicUrl.replace(/\/$/, '')}/docs/reasons#${reason}`
+
+/** `publicUrl` is the shop's address for `doc_url`; a refusal for a node has no such link. */
+export function toRefusal(
+  refusal: Refusal,
+  requestHeaders: Headers,
+  { isCharging = false, publicUrl }: { readonly isCharging?: boolean; readonly publicUrl?: string } = {},
+): Response {
   const { code, reason, params } = refusal
   const language = languageOf(requestHeaders)
   const message = refusal.say(sentencesOf[language])
   const details = toSentDetails(refusal.details, problemsOf[language])
   const charged = isCharging ? { charged: chargedBy(refusal) } : {}
-  const error = { code, message, reason, params, ...charged, details }
+  const pointer = publicUrl === undefined ? {} : { doc_url: docUrlOf(reason, publicUrl) }
+  const error = { code, message, reason, params, ...charged, details, ...pointer }
   const response = new Response(JSON.stringify({ ok: false, error }), {
     status: refusal.code === 'internal_error' ? 500 : statusOfKind[refusal.kind],
     headers: { ...apiHeaders, 'Content-Language': language, Vary: 'Accept-Language' },

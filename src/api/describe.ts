@@ -1,7 +1,7 @@
 import { OpenAPIHono, z } from '@hono/zod-openapi'
 import { problemsEn } from '../core/messages/problems-en.ts'
 import { Refusal, refuseField, toSentDetails } from '../core/refusal.ts'
-import { chargedBy, internalError, rateLimited, sessionNeeded, stopping, withSee } from './answers.ts'
+import { chargedBy, docUrlOf, internalError, rateLimited, sessionNeeded, stopping, withSee } from './answers.ts'
 import { exampleOrder } from './fields.ts'
 import {
   type ApiCode,
@@ -259,7 +259,10 @@ const examplesOf = (operation: Operation, codes: readonly ApiCode[], profile: Ap
         code,
         {
           summary: meanings[code],
-          value: { ok: false, error: { code, message, reason, params, ...charged, details } },
+          value: {
+            ok: false,
+            error: { code, message, reason, params, ...charged, details, doc_url: docUrlOf(reason, '') },
+          },
         },
       ]
     }),

@@ -51,7 +51,12 @@ export async function readDocs(
   if (source === undefined) throw new Error(`/docs has no ${path}.`)
   const type = source.slice(source.lastIndexOf('.') + 1) as keyof typeof types
   const text = await read(source)
-  const body = type === 'md' ? await toArticle(text, language) : type === 'html' ? toLanguage(text, language) : text
+  const body =
+    type === 'md'
+      ? withAnchors(await toArticle(text, language), path)
+      : type === 'html'
+        ? toLanguage(text, language)
+        : text
   return {
     body,
     headers: {
@@ -84,6 +89,12 @@ async function toArticle(text: string, language: AnswerLanguage): Promise<string
   const frame = toLanguage(await read('docs/article.html'), language)
   return frame.replace(/<!-- (title|text) -->/g, (_, part: keyof typeof parts) => parts[part])
 }
+
+/** Each row of the page of reasons is the target of a `doc_url` (`docUrlOf`). */
+const withAnchors = (html: string, path: string): string =>
+  path.startsWith('/docs/reasons')
+    ? html.replace(/<tr>((?:<td>[^<]*(?:<code>\w+<\/code>)?<\/td>){2}<td><code>(\w+)<)/g, '<tr id="$2">$1')
+    : html
 
 /** A table or a listing that is wider than a phone scrolls, so the keyboard must reach it (WCAG 2.1.1). */
 const toScrollable = (html: string): string => html.replace(/<(table|pre)>/g, '<$1 tabindex="0">')

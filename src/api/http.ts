@@ -352,7 +352,8 @@ async function answerNoted(
   } catch (error) {
     fault = error instanceof Refusal ? error.cause : error
     refused = error instanceof Refusal ? error : internalError()
-    response = await compressRefusal(request.headers, toRefusal(refused, request.headers, known?.isCharging))
+    const given = { isCharging: known?.isCharging ?? false, publicUrl: deps.publicUrl() }
+    response = await compressRefusal(request.headers, toRefusal(refused, request.headers, given))
   }
   if (request.method === 'HEAD') response = await withoutBody(response)
   response.headers.set('X-Request-Id', visit.id)

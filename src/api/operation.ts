@@ -259,6 +259,7 @@ export const refusalSchema = z
         .openapi({
           description: 'Null, the invalid fields, or values of the refusal; `charged` says whether money was charged.',
         }),
+      doc_url: text('Row of the reason on the page of reasons of this shop.'),
     }),
   })
   .openapi('Refusal')

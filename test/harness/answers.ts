@@ -22,6 +22,7 @@ export type Answer = {
     readonly charged?: false | null
     readonly params: object
     // oxlint-disable-next-line typescript/no-explicit-any
+    readonly doc_url: string
     readonly details: any
   }
 }

@@ -12,6 +12,8 @@ export type Refusal = {
     readonly charged: boolean | null | undefined
     /** Null, the faulty fields, or values of the refusal. */
     readonly details: unknown
+    /** The row of the reason on the shop's page of reasons. Shops before 0.4 send none. */
+    readonly doc_url: string | undefined
   }
 }[keyof ReasonParams]
 

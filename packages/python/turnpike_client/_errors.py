@@ -35,6 +35,8 @@ class RefusalError(TurnpikeError):
         #: Whether money was charged; None if the shop does not know, or the operation does not charge.
         self.charged: bool | None = refusal.get("charged")
         self.details: Any = refusal.get("details")
+        #: The row of the reason on the shop's page of reasons. Shops before 0.4 send none.
+        self.doc_url: str | None = refusal.get("doc_url")
         self.facts = facts
         super().__init__(f"{facts.operation}: {self.message} ({self.reason}{_of_request(facts)})")
 
