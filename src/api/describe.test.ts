@@ -19,7 +19,11 @@ type Schema = {
   oneOf?: Schema[]
   allOf?: Schema[]
 }
-type Media = { schema: Schema; example?: object; examples?: Record<string, { value: { error: { details: unknown } } }> }
+type Media = {
+  schema: Schema
+  example?: object
+  examples?: Record<string, { value: { error: { details: unknown; doc_url: string } } }>
+}
 type Described = {
   openapi: string
   servers: { url: string }[]

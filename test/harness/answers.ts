@@ -21,8 +21,8 @@ export type Answer = {
     readonly reason: string
     readonly charged?: false | null
     readonly params: object
-    // oxlint-disable-next-line typescript/no-explicit-any
     readonly doc_url: string
+    // oxlint-disable-next-line typescript/no-explicit-any
     readonly details: any
   }
 }

@@ -325,6 +325,7 @@ describe.each([...enginesOf('postgres')])('premium traffic on %s', (engine) => {
       code: 'conflict',
       message: 'There is no free traffic in mobile to move.',
       reason: 'no_traffic_to_move',
+      doc_url: `${service.url}/docs/reasons#no_traffic_to_move`,
       params: { pool: 'mobile' },
       details: { available_gb: 0, charged: false },
     })
@@ -423,6 +424,7 @@ describe.each([...enginesOf('postgres')])('premium traffic on %s', (engine) => {
           code: 'not_found',
           message: 'There is no such sub-user.',
           reason: 'subuser_not_found',
+          doc_url: `${service.url}/docs/reasons#subuser_not_found`,
           params: {},
           details: { charged: false },
         })
