@@ -38,10 +38,12 @@ const meanings: Record<ApiCode, string> = {
   unavailable: 'The shop is stopping or overloaded. Retry later.',
 }
 
-function codesOf(operation: Operation): Set<ApiCode> {
+function codesOf(operation: Operation, profile: ApiProfile): Set<ApiCode> {
   const when = (isPossible: boolean, ...codes: readonly ApiCode[]) => (isPossible ? codes : [])
   return new Set([
-    ...when(true, 'invalid_request', 'forbidden', 'url_too_long', 'rate_limited', 'headers_too_large'),
+    // The sign-in API refuses pages of other sites.
+    ...when(operation.access !== 'public' || profile.token === undefined, 'forbidden'),
+    ...when(true, 'invalid_request', 'url_too_long', 'rate_limited', 'headers_too_large'),
     ...when(true, 'internal_error', 'unavailable'),
     ...when(operation.access !== 'public', 'invalid_token'),
     ...when(operation.method === 'POST', 'payload_too_large', 'unsupported_media_type'),
@@ -53,6 +55,7 @@ function codesOf(operation: Operation): Set<ApiCode> {
 }
 
 const tagMeanings: Readonly<Record<string, string>> = {
+  Catalogue: 'Goods on sale: prices, terms, discounts and stock. Needs no token.',
   Account: 'Your money, and what moved it.',
   Payments: 'Topping up the balance: ways to pay, payments and what became of them.',
   Referrals: 'A link of your own, and a share of the first top-ups of whom you bring.',
@@ -213,7 +216,7 @@ function headersOf(status: number): object {
 
 function responsesOf(operation: Operation, profile: ApiProfile): Record<string, unknown> {
   const byStatus = new Map<number, ApiCode[]>()
-  for (const code of codesOf(operation)) {
+  for (const code of codesOf(operation, profile)) {
     const status = statusOfCode[code]
     byStatus.set(status, [...(byStatus.get(status) ?? []), code])
   }

@@ -38,6 +38,7 @@ import { docsEntrances, docsPaths, readDocs, russianDescriptionPath } from './do
 import { createRussianDescription } from './docs-russian.ts'
 import { languageOf, pageLanguageOf } from './language.ts'
 import { isWhole, type Operation, scopeOf, takesKey } from './operation.ts'
+import { createPublicServing, type PublicOperation } from './public-api.ts'
 import { createRateLimit, type RateLimit, type RateLimitState } from './rate.ts'
 import { compressRefusal, createSharedAnswer, toResponse } from './respond.ts'
 import { findShown, secretIn } from './session.ts'
@@ -165,11 +166,26 @@ export function mount<By>(api: Api<By>): Mounted {
   }
 }
 
+/** An API with public operations before its own. */
+function withPublic(api: Mounted, offered: readonly PublicOperation[], clock: Clock): Mounted {
+  const open = new Map(offered.map((each) => [each.operation, createPublicServing(each, clock)]))
+  return {
+    ...api,
+    operations: [...open.keys(), ...api.operations],
+    async answer(operation, request, params, visit, limits) {
+      const serve = open.get(operation)
+      return serve ? serve(request, visit) : api.answer(operation, request, params, visit, limits)
+    },
+  }
+}
+
 export type CustomerSessions = (request: Request, scope: Scope) => Promise<Caller | undefined>
 
 export type HttpDeps = {
   readonly customers: Pick<Customers, 'authenticate'>
   readonly bound: readonly Bound[]
+  /** Operations of the customers' API that need no caller; none by default. */
+  readonly open?: readonly PublicOperation[]
   /** Customers' browser sessions; none by default. */
   readonly sessions?: CustomerSessions
   readonly others?: readonly Mounted[]
@@ -247,7 +263,7 @@ export function createHttp(deps: HttpDeps) {
   }
   const router: Router = { app: new Hono(), exact: new Map() }
   const { app } = router
-  const apis = [mount(customerApi(deps)), ...(deps.others ?? [])]
+  const apis = [withPublic(mount(customerApi(deps)), deps.open ?? [], deps.clock), ...(deps.others ?? [])]
   for (const api of apis) addApi(router, api, limits, deps)
   addProbes(app, deps)
   addPages(app, deps)

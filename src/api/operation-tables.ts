@@ -12,6 +12,7 @@ import * as search from './admin/search/shapes.ts'
 import * as stock from './admin/stock/shapes.ts'
 import * as signIn from './auth/shapes.ts'
 import * as account from './customer/account/shapes.ts'
+import * as catalogueForAll from './customer/catalogue/shapes.ts'
 import * as dedicated from './customer/dedicated/shapes.ts'
 import * as events from './customer/events/shapes.ts'
 import * as payments from './customer/payments/shapes.ts'
@@ -28,7 +29,19 @@ import { type Operation, takesKey, type z } from './operation.ts'
  * keeps their results: no schema reaches a browser. The types come from the same modules.
  */
 
-const customerShapes = { account, dedicated, events, payments, premium, premiumAccess, referral, tokens, vpn, webhooks }
+const customerShapes = {
+  catalogueForAll,
+  account,
+  dedicated,
+  events,
+  payments,
+  premium,
+  premiumAccess,
+  referral,
+  tokens,
+  vpn,
+  webhooks,
+}
 const operatorShapes = {
   alerts,
   catalogue,

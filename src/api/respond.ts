@@ -72,17 +72,23 @@ export async function toResponse(
   return compressed(requestHeaders, { status: 200, headers, body })
 }
 
-type SharedText = { readonly body: string; readonly headers?: Record<string, string> }
+type SharedText = {
+  readonly body: string
+  readonly headers?: Record<string, string>
+  /** How long caches on the way may keep it; without a number they ask each time. */
+  readonly cachedSeconds?: number
+}
 
 /** A large text that is the same for every caller, JSON unless its headers name another type. Compressed once. */
 export function createSharedAnswer(read: () => Promise<SharedText>): (request: Request) => Promise<Response> {
   let made: ReturnType<typeof pack> | undefined
 
   return async ({ headers: requestHeaders }) => {
-    const { body, headers: own } = await read()
+    const { body, headers: own, cachedSeconds } = await read()
     if (made?.text !== body) made = pack(body)
     const { plain, gzip, tag } = made
-    const headers = { ...apiHeaders, Vary: 'Accept-Encoding', ...own, 'Cache-Control': 'no-cache', ETag: `W/${tag}` }
+    const cached = cachedSeconds === undefined ? 'no-cache' : `public, max-age=${cachedSeconds}`
+    const headers = { ...apiHeaders, Vary: 'Accept-Encoding', ...own, 'Cache-Control': cached, ETag: `W/${tag}` }
     if (isKnown(requestHeaders, tag)) return new Response(null, { status: 304, headers })
     if (!isAccepted(requestHeaders.get('accept-encoding') ?? '', 'gzip')) return new Response(plain, { headers })
     return new Response(gzip, { headers: { ...headers, 'Content-Encoding': 'gzip' } })

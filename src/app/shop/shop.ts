@@ -6,6 +6,8 @@ import { maxHeadKib, type RequestNote } from '../../api/answers.ts'
 import { authApi, createCustomerSessions } from '../../api/auth/routes.ts'
 import { openConsole } from '../../api/console.ts'
 import { accountOperations, orderOperations } from '../../api/customer/account/routes.ts'
+import { createPublicCatalogue } from '../../api/customer/catalogue/public-catalogue.ts'
+import { catalogueSeconds, getCatalogue } from '../../api/customer/catalogue/shapes.ts'
 import { dedicatedOperations } from '../../api/customer/dedicated/routes.ts'
 import { eventOperations } from '../../api/customer/events/routes.ts'
 import { EventWatch } from '../../api/customer/events/watch.ts'
@@ -20,6 +22,7 @@ import { webhookOperations } from '../../api/customer/webhooks/routes.ts'
 import { createHttp, mount } from '../../api/http.ts'
 import { createNodeHttp } from '../../api/node/http.ts'
 import { createNodeState } from '../../api/node/state.ts'
+import { bindPublic } from '../../api/public-api.ts'
 import { purchaseNotes, requestNotes, type Server, serve, serveSocket } from '../../api/serve.ts'
 import { soldIn } from '../../api/sold.ts'
 import { machineCommand } from '../../cli/command.ts'
@@ -307,6 +310,7 @@ function openApi(
   const publicUrl = () => config.publicUrl ?? url
   const state = createNodeState({ ...services, ...runtime, grace: () => graceOf(config, publicUrl()) })
   const eventWatch = new EventWatch(services)
+  const readCatalogue = createPublicCatalogue({ ...services, ...runtime })
   const toNodes = createNodeHttp({ ...services, ...runtime, ...common, ownHosts, log, state, urgently })
   const toCustomers = createHttp({
     ...runtime,
@@ -321,6 +325,7 @@ function openApi(
       ),
       mount(createAdmin(services, runtime, publicUrl, log)),
     ],
+    open: [bindPublic(getCatalogue, catalogueSeconds, async () => (await readCatalogue()).shown)],
     bound: [
       ...accountOperations(services),
       ...paymentOperations({ ...services, publicUrl }),

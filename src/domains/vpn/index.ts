@@ -5,7 +5,7 @@ import { verifierOf } from './audit.ts'
 import { buy, buyerOf, quote } from './buy.ts'
 import { addDevice, configuration, prepareDevice, removeDevice, resetDevices } from './devices.ts'
 import { createVpnGateways } from './gateways/nodes.ts'
-import { openLink } from './link.ts'
+import { listProtocols, openLink } from './link.ts'
 import { createVpnNodes } from './nodes.ts'
 import { countActive, delivered, findNamed, held, holdersOf, move, setDisabled, show } from './operate.ts'
 import { deleteSubscription, endingOf, quoteRefund } from './refund.ts'
@@ -40,7 +40,7 @@ export const createVpn = (deps: VpnDeps) => ({
     delete: deleteSubscription,
     quoteRefund,
   }),
-  ...bind(deps, { info, locations: listLocations, isServed, resetLink, setName }),
+  ...bind(deps, { info, locations: listLocations, protocols: listProtocols, isServed, resetLink, setName }),
   ...bind(deps, {
     addDevice,
     prepareDevice,

@@ -34,7 +34,7 @@ function fieldsOfPurchase(product: unknown): readonly string[] | undefined {
 const operation = operationsOf({ tag: 'Payments' })
 const statuses = ['pending', 'paid', 'expired', 'cancelled', 'refunded'] as const
 
-const method = named('PaymentMethod', {
+export const method = named('PaymentMethod', {
   method: text('Id of the payment method, for `method` in `POST /payments`.', 'sandbox'),
   name: text('Display name.', 'Sandbox'),
   min_rub: roubles('Minimum amount.', 1),
