@@ -1,6 +1,7 @@
 import * as alerts from './admin/alerts/shapes.ts'
 import * as catalogue from './admin/catalogue/shapes.ts'
 import * as customers from './admin/customers/shapes.ts'
+import * as mailings from './admin/mailings/shapes.ts'
 import * as nodes from './admin/nodes/shapes.ts'
 import * as operators from './admin/operators/shapes.ts'
 import * as overview from './admin/overview/shapes.ts'
@@ -46,6 +47,7 @@ const operatorShapes = {
   alerts,
   catalogue,
   customers,
+  mailings,
   nodes,
   operators,
   overview,

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { type Command, machineCommand } from '../cli/command.ts'
 import { alertCommands } from '../cli/commands/alerts.ts'
 import { customerCommands } from '../cli/commands/customers.ts'
+import { mailingCommands } from '../cli/commands/mailings.ts'
 import { nodeCommands, thingCommands } from '../cli/commands/network.ts'
 import { catalogueCommands, operatorCommands } from '../cli/commands/operators.ts'
 import { paymentCommands } from '../cli/commands/payments.ts'
@@ -70,6 +71,7 @@ export const operationCommands = [
   ...customerCommands,
   ...paymentCommands,
   ...alertCommands,
+  ...mailingCommands,
   ...catalogueCommands,
   ...stockCommands,
   ...nodeCommands,

@@ -18,6 +18,7 @@ export type PaymentId = Id<'payment'>
 export type NoticeId = Id<'notice'>
 export type WebhookId = Id<'webhook'>
 export type DeliveryId = Id<'delivery'>
+export type MailingId = Id<'mailing'>
 
 const prefixes = {
   customer: 'cus',
@@ -35,6 +36,7 @@ const prefixes = {
   notice: 'ntc',
   webhook: 'whk',
   delivery: 'dlv',
+  mailing: 'mlg',
 } as const
 type Kind = keyof typeof prefixes
 

@@ -191,6 +191,10 @@ async function addWebhooks({ services, clock }: Shop, { customer }: Buyer): Prom
   await webhooks.update(customer, second, { enabled: false })
   await webhooks.remove(customer, third)
   await webhooks.add(operatorsOwner, { url: 'mailto:duty@example.com', events: ['node.lost'] })
+  await services.notices.announcePrices(
+    { product: 'vpn', endsWithinDays: 30, node: null },
+    { effectiveAt: clock.nowMs + 86_400_000, textEn: 'VPN costs more.', textRu: null },
+  )
   await services.alerts.settle(
     ['stock.low'],
     [{ type: 'stock.low', subject: 'DE 4', data: { country: 'DE', ipv: 4, free: 1, total: 40 } }],

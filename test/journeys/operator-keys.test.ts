@@ -14,9 +14,9 @@ const repeatable = `
   revokeNode disableProvider enableProvider setProvider setReferralTerms endCode resolveUnmatched assignExit drainExit
   removeExit disableVpn enableVpn moveVpn addStock assignRange moveRange quarantineAddress quarantineRange retireAddress
   retireRange startVerify startReconcile makeCheckpoint redeliverAlert removeAlertEndpoint rotateAlertEndpoint
-  testAlertEndpoint updateAlertEndpoint`
+  testAlertEndpoint updateAlertEndpoint stopMailing`
 /** POSTs that change nothing. */
-const reading = 'compareCatalogue convertCatalogue compareExit checkProxy'
+const reading = 'compareCatalogue convertCatalogue compareExit checkProxy countMailing'
 /** Its answer is a cookie: a repeat opens a second view, which ends after an hour. */
 const withCookie = 'viewCustomer'
 /** Orders and movements of money under a key, whose own tests repeat them. */
@@ -76,6 +76,12 @@ describe.each([...engines])('Idempotency-Key of operators on %s', (engine) => {
         body: { url: 'https://one.example.com/alerts' },
         other: { url: 'https://two.example.com/alerts' },
         counted: 'webhooks',
+      },
+      announcePrices: {
+        path: '/price-announcements',
+        body: { effective_at: '2999-01-01', text_en: 'first' },
+        other: { effective_at: '2999-01-01', text_en: 'second' },
+        counted: 'mailings',
       },
       addOperator: {
         path: '/operators',

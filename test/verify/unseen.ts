@@ -105,6 +105,23 @@ export const unseen: readonly Unseen[] = [
     column,
     because: 'the next look for alerts raises it again or ends it; the events of the operators are found',
   })),
+  ...['id', 'kind', 'product', 'ends_within_days', 'node_id', 'effective_at', 'state', 'after_customer', ''].map(
+    (column) => ({
+      table: 'mailings',
+      column,
+      because: 'it decides only who gets a message; the audit log has its text and audience, and its events are found',
+    }),
+  ),
+  ...['customers', 'created_at', 'subject_en', 'text_en', 'subject_ru', 'text_ru'].map((column) => ({
+    table: 'mailings',
+    column,
+    because: 'it is shown to operators and sent to customers; the audit log has the text',
+  })),
+  ...['sent', 'failed', 'unsubscribed', 'no_address'].map((column) => ({
+    table: 'mailings',
+    column,
+    because: 'a count of letters that is only shown to operators',
+  })),
   ...['subject', 'whole', 'due_left', ''].map((column) => ({
     table: 'traffic_alerts',
     column,

@@ -174,6 +174,7 @@ export const below: Readonly<Record<string, readonly string[]>> = {
   dedicated: ['customers', 'events', 'fleet', 'ledger', 'orders', 'payments', 'pricing', 'stock', 'traffic'],
   webhooks: ['customers', 'events'],
   alerts: ['events'],
+  notices: ['events'],
   premium: ['customers', 'events', 'fleet', 'ledger', 'orders', 'payments', 'pricing', 'stock', 'traffic'],
   vpn: ['customers', 'events', 'fleet', 'ledger', 'orders', 'payments', 'pricing', 'traffic'],
 }

@@ -17,6 +17,7 @@ import type {
 } from '../../domains/fleet/index.ts'
 import type { Node } from '../../domains/fleet/rules.ts'
 import type { Ledger, LedgerAudit, LedgerReports } from '../../domains/ledger/index.ts'
+import type { Notices } from '../../domains/notices/index.ts'
 import type { Acting, Operators } from '../../domains/operators/index.ts'
 import { type Actor, type Operator, type Role, toRequestText } from '../../domains/operators/rules.ts'
 import type { Creation, Orders, Refunds, Stories } from '../../domains/orders/index.ts'
@@ -177,6 +178,7 @@ export type AdminDeps = {
   readonly events: Events
   readonly webhooks: Webhooks
   readonly alerts: Alerts
+  readonly notices: Notices
   readonly pricing: Pricing
   readonly payments: payments.Payments
   readonly paymentOperator: payments.PaymentOperator

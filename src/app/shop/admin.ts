@@ -3,6 +3,7 @@ import { adminAlertOperations } from '../../api/admin/alerts/routes.ts'
 import { type AdminCaller, adminApi, createBindAdmin } from '../../api/admin/bind.ts'
 import { adminCatalogueOperations } from '../../api/admin/catalogue/routes.ts'
 import { adminCustomerOperations } from '../../api/admin/customers/routes.ts'
+import { adminMailingOperations } from '../../api/admin/mailings/routes.ts'
 import { adminNodeOperations } from '../../api/admin/nodes/routes.ts'
 import { adminOperatorOperations } from '../../api/admin/operators/routes.ts'
 import { adminOverviewOperations } from '../../api/admin/overview/routes.ts'
@@ -63,6 +64,7 @@ export function createAdmin(
       ...adminPremiumOperations(bind, deps),
       ...adminOperatorOperations(bind, deps),
       ...adminAlertOperations(bind, deps),
+      ...adminMailingOperations(bind, deps),
     ],
   })
 }

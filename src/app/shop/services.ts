@@ -39,6 +39,7 @@ import {
   type PublicHosts,
 } from '../../domains/fleet/index.ts'
 import { createLedger, createLedgerAudit, createLedgerReports } from '../../domains/ledger/index.ts'
+import { createNotices } from '../../domains/notices/index.ts'
 import { type Acting, createActing, createOperators, createOperatorsVerifier } from '../../domains/operators/index.ts'
 import {
   createCreations,
@@ -235,6 +236,7 @@ export function createServices(plainDb: Database, given: Runtime, config: ShopCo
   const blocking = createBlocking({ db, customers, touched: nodeSides })
   const operators = createOperators(ofAccess)
   const alerts = createAlerts({ ...base, events })
+  const notices = createNotices({ ...base, events })
   const openSender = config.openSender ?? createSenders()
   const webhooks = createWebhooks({
     ...base,
@@ -286,6 +288,7 @@ export function createServices(plainDb: Database, given: Runtime, config: ShopCo
     events,
     webhooks,
     alerts,
+    notices,
     orders,
     pricing,
     traffic,

@@ -41,6 +41,7 @@ import type { Session } from '../../domains/signin/rules.ts'
 import { alertJobs } from '../../jobs/alerts.ts'
 import { startJobs } from '../../jobs/jobs.ts'
 import { admitLocalNodes } from '../../jobs/local-nodes.ts'
+import { noticeJobs } from '../../jobs/notices.ts'
 import { makeSandboxLinks, openSandbox } from '../../jobs/sandbox/open.ts'
 import {
   dedicatedJobs,
@@ -150,6 +151,7 @@ export async function openShop(config: Config, log: Log, given: Runtime = realRu
     ...retentionJobs({ ...services, deleteBuckets: (limit) => deleteFullBuckets(db, runtime.clock(), limit) }, log),
     ...paymentJobs(services, log),
     ...alertJobs({ ...services, ...runtime, certificateEndsAt: () => tls?.current()?.endsAt }),
+    ...noticeJobs(services),
     ...localJobs,
     ...historyJobs,
     ...backups.jobs,

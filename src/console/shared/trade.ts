@@ -125,6 +125,7 @@ export const eventMessages = translated({
     'device.seen': pair('VPN device connected for the first time', 'Устройство VPN подключилось впервые'),
     'renewal.failed': pair('Automatic renewal refused', 'Автопродление отклонено'),
     'balance.low': pair('Low balance', 'Низкий баланс'),
+    'price.announced': pair('Prices will change', 'Цены изменятся'),
     'order.refunded': pair('Order refunded', 'Возврат за заказ'),
     'payment.paid': pair('Payment received', 'Платёж получен'),
     'payment.expired': pair('Payment expired', 'Платёж истёк'),

@@ -19,6 +19,7 @@ export const eventTypes = [
   'device.seen',
   'renewal.failed',
   'balance.low',
+  'price.announced',
   'order.refunded',
   'payment.paid',
   'payment.expired',
