@@ -1,6 +1,7 @@
 import type { OrderId, TokenId } from '../core/ids.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
 import { type FieldProblem, toSent } from '../core/messages/problems.ts'
+import type { Metadata } from '../core/metadata.ts'
 import { type Kopecks, kopecks } from '../core/money.ts'
 import { assertSeesPasswords, type Caller } from '../domains/customers/index.ts'
 import type { Orders, PurchaseRequest, Sale } from '../domains/orders/index.ts'
@@ -108,7 +109,8 @@ export function bindPurchase<Op extends Operation, Bought>(
         if (operation.isSecret && (madeBy === null || madeBy !== caller.token?.id)) assertSeesPasswords(caller)
       }
       const maxPrice = maxPriceIn(call.body)
-      const answered = await run({ by: caller, key, requestId, toBody, assertReplayable, maxPrice }, call)
+      const metadata = metadataIn(call.body)
+      const answered = await run({ by: caller, key, requestId, toBody, assertReplayable, maxPrice, metadata }, call)
       return { ...answered, issued }
     },
   }
@@ -134,6 +136,10 @@ export const bindCreation = <Op extends Operation, Made>(
 /** `max_price_rub` of a purchase, as its schema has read it; free operations have none. */
 const maxPriceIn = (body: object): Kopecks | undefined =>
   'max_price_rub' in body && typeof body.max_price_rub === 'bigint' ? kopecks(body.max_price_rub) : undefined
+
+/** `metadata` of a purchase, as its schema has read it. An operation without an order has it in its own input. */
+const metadataIn = (body: object): Metadata | undefined =>
+  'metadata' in body ? (body.metadata as Metadata | undefined) : undefined
 
 export const issuedIn = ({ isIssuing }: Operation, data: unknown): string | undefined =>
   isIssuing ? (data as { readonly token: string }).token : undefined

@@ -51,12 +51,14 @@ export function createChangeBudget(
 }
 
 /**
- * The rows that a request writes for free, weighted by what it sends: for each of its `ids`, or once. Purchases and
+ * The rows that a request writes for free, weighted by what it sends, each pair of `metadata` as a row: for each of its `ids`, or once. Purchases and
  * payments count nothing: they have limits of their own.
  */
 export function rowsChangedBy(operation: Operation, { ids, ...texts }: Readonly<Record<string, unknown>>): number {
   if (scopeOf(operation) !== 'trade' || operation.charges === true) return 0
   const rows = Array.isArray(ids) ? Math.min(Math.max(1, ids.length), maxIds) : 1
   const each = takesKey(operation) ? rowsOfCreation : 1
-  return rows * (each + Math.floor(Buffer.byteLength(JSON.stringify(texts)) / bytesPerRow))
+  const { metadata } = texts
+  const pairs = typeof metadata === 'object' && metadata !== null ? Object.keys(metadata).length : 0
+  return rows * (each + pairs + Math.floor(Buffer.byteLength(JSON.stringify(texts)) / bytesPerRow))
 }

@@ -1,5 +1,15 @@
 import { z } from '@hono/zod-openapi'
 import { type ProblemArguments, problem } from '../core/messages/problems.ts'
+import {
+  isMetadataKey,
+  isMetadataValue,
+  type Metadata,
+  type MetadataChange,
+  maxMetadataKey,
+  maxMetadataKeys,
+  maxMetadataValue,
+  noMetadata,
+} from '../core/metadata.ts'
 import { type Kopecks, readRoubles } from '../core/money.ts'
 import { Refusal } from '../core/refusal.ts'
 import { toIso } from '../core/time.ts'
@@ -137,8 +147,66 @@ export function readAmount(value: string | number, context: z.RefinementCtx): Ko
   return z.NEVER
 }
 
-/** The limit that every purchase takes. */
-export const priceLimit = {
+const metadataKey = () => z.string().refine(isMetadataKey).openapi({ maxLength: maxMetadataKey })
+const metadataValue = () =>
+  z
+    .string()
+    .refine(isMetadataValue, problem('max_characters', { max: maxMetadataValue }))
+    .openapi({ maxLength: maxMetadataValue })
+const hasFewKeys = (pairs: object): boolean => Object.keys(pairs).length <= maxMetadataKeys
+const tooManyKeys = problem('max_items', { max: maxMetadataKeys })
+const exampleMetadata: Metadata = { client: '4711' }
+
+/** A customer's own pairs in a request that creates something. */
+export const newMetadata = (description: string) =>
+  z
+    .record(metadataKey(), metadataValue())
+    .refine(hasFewKeys, tooManyKeys)
+    .transform((pairs): Metadata => pairs)
+    .optional()
+    .openapi({
+      type: 'object',
+      maxProperties: maxMetadataKeys,
+      additionalProperties: { type: 'string', maxLength: maxMetadataValue },
+      description: `${description} Up to 20 keys of 40 characters, values of 500. Part of the request for \`Idempotency-Key\`.`,
+      example: exampleMetadata,
+    })
+
+export const metadataChange = () =>
+  z
+    .record(metadataKey(), metadataValue().nullable())
+    .refine(hasFewKeys, tooManyKeys)
+    .transform((pairs): MetadataChange => pairs)
+    .openapi({
+      type: 'object',
+      maxProperties: maxMetadataKeys,
+      additionalProperties: { type: ['string', 'null'], maxLength: maxMetadataValue },
+      description: 'Pairs to set; null removes a key, and keys that are left out stay.',
+      example: exampleMetadata,
+    })
+
+export const shownMetadata = () =>
+  z
+    .record(z.string(), z.string())
+    .openapi({ description: 'Your own keys and values, as set by `POST /metadata`.', example: exampleMetadata })
+
+/** `?metadata[KEY]=VALUE`. */
+export const soughtMetadata = () =>
+  z
+    .record(metadataKey(), metadataValue())
+    .refine(hasFewKeys, tooManyKeys)
+    .transform((pairs): Metadata => pairs)
+    .default(noMetadata)
+    .openapi({
+      type: 'object',
+      additionalProperties: { type: 'string' },
+      description: 'Only those with all of these pairs: `?metadata[client]=4711`.',
+      example: exampleMetadata,
+      param: { style: 'deepObject', explode: true },
+    })
+
+/** What every purchase takes: the highest price, and the customer's own pairs. */
+export const purchaseOptions = {
   max_price_rub: z
     .number()
     .transform(readAmount)
@@ -151,6 +219,9 @@ export const priceLimit = {
         'count for `Idempotency-Key`: a repeat with another limit gets the first answer.',
       example: 1800,
     }),
+  metadata: newMetadata(
+    'Your own keys and values for the order, and for the proxies or the subscription that it creates.',
+  ),
 }
 
 /** Part of every quote. Price lists come into force when the operator applies them, so no quote holds a price. */

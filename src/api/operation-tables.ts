@@ -16,6 +16,7 @@ import * as account from './customer/account/shapes.ts'
 import * as catalogueForAll from './customer/catalogue/shapes.ts'
 import * as dedicated from './customer/dedicated/shapes.ts'
 import * as events from './customer/events/shapes.ts'
+import * as metadata from './customer/metadata/shapes.ts'
 import * as payments from './customer/payments/shapes.ts'
 import * as premium from './customer/premium/shapes.ts'
 import * as premiumAccess from './customer/premium/shapes-access.ts'
@@ -35,6 +36,7 @@ const customerShapes = {
   account,
   dedicated,
   events,
+  metadata,
   payments,
   premium,
   premiumAccess,

@@ -99,15 +99,28 @@ function tooBig(origin: string, max: number, isInclusive: boolean | undefined): 
 
 const isShowable = (value: unknown): value is string | number => typeof value === 'string' || typeof value === 'number'
 
-/** A query as an object. `ids=1&ids=2`, `ids[]=1` and `ids[0]=1` are lists, which only fields that are lists accept. */
-export function readQuery(parameters: URLSearchParams): Record<string, string | string[]> {
+type QueryFields = Record<string, string | string[] | Record<string, string | string[]>>
+
+/**
+ * A query as an object. `ids=1&ids=2`, `ids[]=1` and `ids[0]=1` are lists, which only fields that are lists accept.
+ * `metadata[KEY]=VALUE` are the fields of an object.
+ */
+export function readQuery(parameters: URLSearchParams): QueryFields {
   const fields = Object.create(null) as Record<string, string | string[]>
+  let pairs: Record<string, string | string[]> | undefined
   for (const [written, value] of parameters) {
+    const key = /^metadata\[([^\]]+)\]$/.exec(written)?.[1]
+    if (key !== undefined) {
+      pairs ??= Object.create(null) as Record<string, string | string[]>
+      const before = pairs[key]
+      pairs[key] = before === undefined ? value : [...[before].flat(), value]
+      continue
+    }
     const [, listed] = /^(\w+)\[\d{0,4}\]$/.exec(written) ?? []
     const name = listed ?? written
     const before = fields[name]
     if (before === undefined) fields[name] = listed === undefined ? value : [value]
     else fields[name] = [...(Array.isArray(before) ? before : [before]), value]
   }
-  return fields
+  return pairs === undefined ? fields : { ...fields, metadata: pairs }
 }

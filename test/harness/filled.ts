@@ -406,6 +406,9 @@ async function buyProxies({ services, clock }: Shop, anna: Buyer, boris: Buyer):
   await keyed(anna.by, 'prolong', (request) => dedicated.prolong(request as never, [first, second], 14))
   await dedicated.setProtocol(anna.customer, [second], 'socks')
   await dedicated.setComment(anna.customer, [third], 'the third')
+  for (const id of [first, second]) {
+    await services.metadata.change(anna.customer, { kind: 'proxy', id: String(id) }, { client: `${id}`, shop: 'north' })
+  }
   await dedicated.allowSource(anna.customer, [first, third], '8.8.4.4')
   await dedicated.disallowSource(anna.customer, [first], '8.8.4.4')
   const [slot = 0] = shared.proxies.map((proxy) => proxy.id)

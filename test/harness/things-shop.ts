@@ -4,7 +4,7 @@ import { bindPurchase } from '../../src/api/bind.ts'
 import { accountOperations, orderOperations } from '../../src/api/customer/account/routes.ts'
 import { eventOperations } from '../../src/api/customer/events/routes.ts'
 import { EventWatch } from '../../src/api/customer/events/watch.ts'
-import { bodyInteger, priceLimit, roubles } from '../../src/api/fields.ts'
+import { bodyInteger, purchaseOptions, roubles } from '../../src/api/fields.ts'
 import { createHttp } from '../../src/api/http.ts'
 import { operationsOf } from '../../src/api/operation.ts'
 import { realRuntime, type Services } from '../../src/app/shop/services.ts'
@@ -27,7 +27,7 @@ const buyThings = operationsOf({ tag: 'Things' })('buyThings', 'POST /things/buy
     count: bodyInteger({ min: 1, max: 1000, example: 1 }),
     colour: z.enum(['red', 'blue']).optional(),
     note: z.string().max(100).optional(),
-    ...priceLimit,
+    ...purchaseOptions,
   }),
   answer: z.object({
     order_id: z.string(),

@@ -156,7 +156,10 @@ describe.each([...enginesOf('sqlite')])('refusals of dedicated operations on %s'
       const none = await ask(path, { ...fields, [field]: withId(unknownId) }, second.token)
       expect([path, other.status, other.error.code]).toEqual([path, 404, 'not_found'])
       expect(none.status).toBe(404)
-      expect(other.text.replaceAll(String(id), 'N')).toBe(none.text.replaceAll(String(unknownId), 'N'))
+      const known = other.text.replaceAll(service.url, '')
+      expect(known.replaceAll(String(id), 'N')).toBe(
+        none.text.replaceAll(service.url, '').replaceAll(String(unknownId), 'N'),
+      )
     }
     expect(await readState()).toEqual(theirs)
     expect((await list()).text).toBe(mine)

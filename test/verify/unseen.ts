@@ -73,6 +73,11 @@ export const unseen: readonly Unseen[] = [
     column: 'renew_problem',
     because: 'it decides only whether the customer gets an event again, and the next renewal writes it again',
   },
+  ...['customer_id', 'kind', 'subject', 'key', 'value', ''].map((column) => ({
+    table: 'metadata',
+    column,
+    because: 'the customer may change it at any time, and no money, good or access depends on it',
+  })),
   ...['name', 'at', 'after_id', ''].map((column) => ({
     table: 'event_marks',
     column,

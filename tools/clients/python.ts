@@ -36,7 +36,11 @@ class Printed {
   private toOneType(type: string, schema: Schema, name: string): string {
     if (type === 'array') return `list[${this.toType(schema.items ?? {}, `${name}Item`)}]`
     if (type !== 'object') return plain[type] ?? 'Any'
-    if (!schema.properties || Object.keys(schema.properties).length === 0) return 'dict[str, Any]'
+    if (!schema.properties || Object.keys(schema.properties).length === 0) {
+      const { additionalProperties: values } = schema
+      const isTyped = typeof values === 'object' && Object.keys(values).length > 0
+      return `dict[str, ${isTyped ? this.toType(values, `${name}Value`) : 'Any'}]`
+    }
     this.addClass(name, schema)
     return name
   }

@@ -27,11 +27,14 @@ const literal = (value: string | number | boolean | null): string =>
 function toOneType(type: string, schema: Schema): string {
   if (type === 'array') return `readonly (${toType(schema.items ?? {})})[]`
   if (type !== 'object') return plain[type] ?? 'unknown'
-  if (!schema.properties || Object.keys(schema.properties).length === 0) return 'Record<string, unknown>'
+  if (!schema.properties || Object.keys(schema.properties).length === 0) return `Record<string, ${toValues(schema)}>`
   return `{ ${Object.entries(schema.properties)
     .map(([name, field]) => toMember(name, field, schema.required?.includes(name) ?? false))
     .join('\n')} }`
 }
+
+const toValues = ({ additionalProperties: values }: Schema): string =>
+  typeof values === 'object' && Object.keys(values).length > 0 ? toType(values) : 'unknown'
 
 const toMember = (name: string, schema: Schema, isRequired: boolean, type = toType(schema)): string =>
   `${toComment(schema.description)}readonly ${name}${isRequired ? '' : '?'}: ${type}${isRequired ? '' : ' | undefined'}`

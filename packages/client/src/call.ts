@@ -125,12 +125,18 @@ function toRequest(base: string, row: OperationRow, input: Fields, headers: Fiel
   const rest = fields.filter(([name]) => !row.path.includes(`{${name}}`))
   const init: RequestInit = { method: row.http, redirect: 'error', credentials: 'omit', cache: 'no-store' }
   if (row.http === 'GET') {
-    const query = new URLSearchParams(rest.map(([name, value]): [string, string] => [name, toText(value)])).toString()
+    const query = new URLSearchParams(rest.flatMap(([name, value]) => toPairs(name, value))).toString()
     return { url: `${base}${path}${query === '' ? '' : `?${query}`}`, init: { ...init, headers } as RequestInit }
   }
   const all = { ...headers, 'content-type': 'application/json', ...(key !== undefined && { 'idempotency-key': key }) }
   return { url: `${base}${path}`, init: { ...init, headers: all, body: JSON.stringify(Object.fromEntries(rest)) } }
 }
+
+/** `metadata: {client: 'x'}` is `metadata[client]=x`. */
+const toPairs = (name: string, value: unknown): [string, string][] =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? Object.entries(value).map(([key, each]): [string, string] => [`${name}[${key}]`, String(each)])
+    : [[name, toText(value)]]
 
 const toText = (value: unknown): string => (Array.isArray(value) ? value.join(',') : String(value))
 

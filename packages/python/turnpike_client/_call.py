@@ -173,7 +173,7 @@ class Call:
             r"\{([a-z_]+)\}", lambda found: urllib.parse.quote(str(fields.pop(found[1])), safe=""), path
         )
         if method == "GET":
-            query = urllib.parse.urlencode({name: _to_text(value) for name, value in fields.items()})
+            query = urllib.parse.urlencode([pair for name, value in fields.items() for pair in _to_pairs(name, value)])
             return urllib.request.Request(f"{url}?{query}" if query else url, headers=self._headers)
         headers = {**self._headers, "Content-Type": "application/json"}
         if key is not None:
@@ -229,6 +229,13 @@ def _read_base(address: str) -> str:
     if parts.scheme not in ("http", "https") or not parts.hostname or not is_plain:
         raise ValueError("url is the http or https address of the shop, without a login, a query or a fragment")
     return address.rstrip("/").removesuffix("/api/v1") + "/api/v1"
+
+
+def _to_pairs(name: str, value: Any) -> list[tuple[str, str]]:
+    """``metadata={"client": "x"}`` is ``metadata[client]=x``."""
+    if isinstance(value, Mapping):
+        return [(f"{name}[{key}]", str(each)) for key, each in value.items()]
+    return [(name, _to_text(value))]
 
 
 def _to_text(value: Any) -> str:

@@ -39,6 +39,7 @@ import {
   type PublicHosts,
 } from '../../domains/fleet/index.ts'
 import { createLedger, createLedgerAudit, createLedgerReports } from '../../domains/ledger/index.ts'
+import { createMetadata } from '../../domains/metadata/index.ts'
 import { createNotices } from '../../domains/notices/index.ts'
 import { type Acting, createActing, createOperators, createOperatorsVerifier } from '../../domains/operators/index.ts'
 import {
@@ -191,6 +192,16 @@ export function createServices(plainDb: Database, given: Runtime, config: ShopCo
   const vpn = createVpn({ ...shared, ledgerAudit, fleet, publicKeyOf, sha224, settings: config.vpn ?? shippedVpn })
   const gateway = { ...config.gateway, address: config.gateway.address ?? config.gateway.host }
   const premium = createPremium({ ...shared, gateway, terms, ports, stock, fleet })
+  const metadata = createMetadata({
+    ...base,
+    ledger,
+    owned: {
+      order: orders.findOwned,
+      proxy: dedicated.findOwned,
+      subuser: premium.subusers.findOwned,
+      vpn: vpn.findOwned,
+    },
+  })
   const endings = [dedicated.operator.ending, premium.traffic.ending, vpn.ending]
   const refunds = createRefunds({ ...shared, once, endings })
   const deliveredOf = createDeliveries({
@@ -289,6 +300,7 @@ export function createServices(plainDb: Database, given: Runtime, config: ShopCo
     webhooks,
     alerts,
     notices,
+    metadata,
     orders,
     pricing,
     traffic,

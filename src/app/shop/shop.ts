@@ -11,6 +11,7 @@ import { catalogueSeconds, getCatalogue } from '../../api/customer/catalogue/sha
 import { dedicatedOperations } from '../../api/customer/dedicated/routes.ts'
 import { eventOperations } from '../../api/customer/events/routes.ts'
 import { EventWatch } from '../../api/customer/events/watch.ts'
+import { metadataOperations } from '../../api/customer/metadata/routes.ts'
 import { payPageRoute } from '../../api/customer/payments/page.ts'
 import { notifyRoute, paymentOperations } from '../../api/customer/payments/routes.ts'
 import { premiumOperations } from '../../api/customer/premium/routes.ts'
@@ -336,6 +337,7 @@ function openApi(
       ...premiumOperations(services),
       ...vpnOperations({ ...services, drawing, publicUrl }),
       ...orderOperations(services),
+      ...metadataOperations(services),
       ...eventOperations({ ...services, eventWatch }),
       ...webhookOperations(services),
       ...tokenOperations(services),

@@ -39,7 +39,7 @@ export function OrderRows({ label, rows, empty }: OrderRowsProps) {
   )
 }
 
-export function OrderRecords({ order }: { readonly order: Order }) {
+export function OrderRecords({ order }: { readonly order: Pick<Order, 'request' | 'calculation'> }) {
   const { t } = useMessages(orderMessages)
   return (
     <div className="halves">
@@ -57,7 +57,7 @@ export function OrderRecords({ order }: { readonly order: Order }) {
 const repeated: Readonly<Record<string, string>> = { pool: 'pool_type' }
 
 /** The calculation without what the request says too. */
-const withoutRepeats = ({ request, calculation }: Order): Fields =>
+const withoutRepeats = ({ request, calculation }: Pick<Order, 'request' | 'calculation'>): Fields =>
   Object.fromEntries(Object.entries(calculation).filter(([name, value]) => request[repeated[name] ?? name] !== value))
 
 function namesOf(name: string, trade: Trade): Trade['fields'] {

@@ -82,13 +82,14 @@ export async function buy(
       nowMs,
     )
     store.insertProxies(tx, proxies)
+    sale.attachMetadata('proxy', ids)
     return { receipt, input: order, price, proxies }
   })
 }
 
 async function makeProxy(
   deps: DedicatedDeps,
-  { tx, order, account, nowMs }: Sale,
+  { tx, order, account, nowMs, metadata }: Sale,
   { country, ipv, portType = 'http' }: DedicatedOrder,
   { id: slot, address }: StockSlot,
   of: Pick<OpenProxy, 'id' | 'expiresAt' | keyof NodeReach>,
@@ -106,6 +107,7 @@ async function makeProxy(
     portType,
     username,
     password,
+    metadata,
     sealedPassword: deps.vault.seal(password, vaultContext(of.id)),
     passwordDigest: deps.sha256(password),
     comment: '',

@@ -12,6 +12,7 @@ import { createOutageWatch } from './outages/watch.ts'
 import { prolong, quoteProlonging, renewDue, setRenewal } from './prolong.ts'
 import {
   type DedicatedDeps,
+  findOwned,
   list,
   listByComment,
   load,
@@ -37,7 +38,7 @@ export type RangeOperator = Dedicated['ranges']
 
 export const createDedicated = (deps: DedicatedDeps) => ({
   ...bind(deps, { quote, buy, quoteProlonging, prolong, setRenewal, replace }),
-  ...bind(deps, { list, listByComment, pagesOf, load, trafficOf, setProtocol, setComment }),
+  ...bind(deps, { list, listByComment, pagesOf, load, trafficOf, setProtocol, setComment, findOwned }),
   ...bind(deps, { allowSource, disallowSource, resetPasswords }),
   buyer: buyerOf(deps),
   /** Periodic tasks. */

@@ -1,4 +1,5 @@
 import type { CustomerId, RandomBytes } from '../../core/ids.ts'
+import { type Metadata, noMetadata } from '../../core/metadata.ts'
 import type { Stalls } from '../../core/stall-monitor.ts'
 import type { Clock } from '../../core/time.ts'
 import type { Vault } from '../../core/vault.ts'
@@ -8,6 +9,7 @@ import type { Events } from '../events/index.ts'
 import type { EntryPorts, Fleet } from '../fleet/index.ts'
 import { type NodeReach, reachOf } from '../fleet/rules.ts'
 import type { Ledger } from '../ledger/index.ts'
+import { metadataOf } from '../metadata/index.ts'
 import type { Once, Orders } from '../orders/index.ts'
 import type { Pricing } from '../pricing/index.ts'
 import type { Stock, StockOperator } from '../stock/index.ts'
@@ -41,23 +43,50 @@ export type DedicatedDeps = {
   readonly stockOperator: StockOperator
 }
 
-/** A proxy as its customer sees it, with its password and where to reach it. */
-export type OpenProxy = Proxy & NodeReach & { readonly password: string }
+/** A proxy as its customer sees it, with its password, where to reach it, and the customer's own pairs. */
+export type OpenProxy = Proxy & NodeReach & { readonly password: string; readonly metadata: Metadata }
 
 /** Bytes that went to the customer, and that came from the customer. */
 export type ProxyTraffic = { readonly received: bigint; readonly sent: bigint }
 
 const pageSize = 250
 
-export const openProxy = ({ vault }: DedicatedDeps, proxy: Proxy, reach: NodeReach): OpenProxy => ({
+export const openProxy = (
+  { vault }: DedicatedDeps,
+  proxy: Proxy,
+  reach: NodeReach,
+  metadata: Metadata = noMetadata,
+): OpenProxy => ({
   ...proxy,
   ...reach,
+  metadata,
   password: vault.open(proxy.sealedPassword, vaultContext(proxy.id)),
 })
 
 export async function openAll(deps: DedicatedDeps, proxies: readonly Proxy[]): Promise<OpenProxy[]> {
   const reaches = await deps.stock.ranges.reachesOf(proxies.map((proxy) => proxy.slot))
-  return proxies.map((proxy) => openProxy(deps, proxy, reaches.get(proxy.slot) ?? reachOf(undefined, [])))
+  const pairs = await metadataOfProxies(deps.db, proxies)
+  return proxies.map((proxy) =>
+    openProxy(deps, proxy, reaches.get(proxy.slot) ?? reachOf(undefined, []), pairs.get(String(proxy.id))),
+  )
+}
+
+/** The pairs of one customer's proxies. */
+export const metadataOfProxies = async (reader: Reader, proxies: readonly Proxy[]) =>
+  proxies[0]
+    ? metadataOf(
+        reader,
+        proxies[0].customer,
+        'proxy',
+        proxies.map((proxy) => proxy.id),
+      )
+    : new Map<string, Metadata>()
+
+/** The number of a proxy that the customer has; others are refused. */
+export async function findOwned(deps: DedicatedDeps, tx: Tx, customer: CustomerId, text: string): Promise<string> {
+  const id = /^[1-9]\d{0,14}$/.test(text) ? Number(text) : 0
+  await lockAll(deps, tx, customer, [id])
+  return text
 }
 
 /** Refuses if one of these ids is not among the found proxies that the customer still has. */

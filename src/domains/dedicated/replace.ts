@@ -7,7 +7,7 @@ import type { Kind, StockSlot } from '../stock/rules.ts'
 import { reachOfSlot } from './buy.ts'
 import { hasExpired, noSuchProxy, nothingToEnd } from './errors.ts'
 import { endBySwap, ruleOf } from './outages/outages.ts'
-import { type DedicatedDeps, lockAll, type OpenProxy, openProxy, product } from './proxies.ts'
+import { type DedicatedDeps, lockAll, metadataOfProxies, type OpenProxy, openProxy, product } from './proxies.ts'
 import { isHeld, type Proxy, type ReplacedBy, replaceableAt, replacedEvent, restMs, statusAt } from './rules.ts'
 import * as store from './store.ts'
 
@@ -41,7 +41,8 @@ export async function replace(
     const usable = await endBySwap(deps, tx, proxy, catalogue.dedicated.outage)
     const cause = { by: 'customer', reason: null } as const
     const { swapped, slot } = await swapAddress(deps, tx, usable, { ready, cause, nowMs })
-    return openProxy(deps, swapped, reachOfSlot(slot, ready.servingNodes))
+    const metadata = (await metadataOfProxies(tx, [swapped])).get(String(id))
+    return openProxy(deps, swapped, reachOfSlot(slot, ready.servingNodes), metadata)
   })
 }
 

@@ -1,4 +1,5 @@
 import type { CustomerId, OrderId, TokenId } from '../../core/ids.ts'
+import { type Metadata, noMetadata } from '../../core/metadata.ts'
 import {
   bytes,
   columnsOf,
@@ -14,6 +15,7 @@ import {
 } from '../../db/columns.ts'
 import { allOf, changeMarkOf, chunked, countBy, list, sendIn, sendRows } from '../../db/rows.ts'
 import type { Reader, Tx, Value } from '../../db/transaction.ts'
+import { withMetadata } from '../../db/with-metadata.ts'
 import { graceMs, type PortType, type Proxy } from './rules.ts'
 
 const columns = columnsOf<Omit<Proxy, 'portType'>>({
@@ -86,6 +88,7 @@ export type ListFilter = {
   readonly ipv: number
   readonly expiresBefore: number
   readonly comment: string
+  readonly metadata?: Metadata
 }
 
 /** A page of a customer's proxies, newest first, by keyset. */
@@ -101,16 +104,17 @@ export type Commented = Pick<Proxy, 'id' | 'comment'>
 const commented = columnsOf<Commented>({ id: int('id'), comment: textColumn('comment') })
 
 function listed(of: string, customer: CustomerId, filter: ListFilter, also = ''): [sql: string, values: Value[]] {
-  const { before, limit, nowMs, status, country, ipv, expiresBefore, comment } = filter
+  const { before, limit, nowMs, status, country, ipv, expiresBefore, comment, metadata = noMetadata } = filter
+  const paired = withMetadata('proxy', 'id', metadata, 10)
   return [
     `SELECT ${of} FROM proxies
      WHERE customer_id = $1 AND id < $2 AND state = 'held' AND (expires_at > $3 OR interrupted_at IS NOT NULL)
        AND ($4 = '' OR ($4 = 'active' AND (expires_at > $5 OR interrupted_at IS NOT NULL))
          OR ($4 = 'expired' AND expires_at <= $5 AND interrupted_at IS NULL))
        AND ($6 = '' OR country = $6) AND ($7 = 0 OR ipv = $7) AND expires_at < $8 AND ($9 = '' OR comment = $9)
-       ${also}
+       ${also} ${paired.sql}
      ORDER BY id DESC LIMIT $10`,
-    [customer, before, nowMs - graceMs, status, nowMs, country, ipv, expiresBefore, comment, limit],
+    [customer, before, nowMs - graceMs, status, nowMs, country, ipv, expiresBefore, comment, limit, ...paired.values],
   ]
 }
 

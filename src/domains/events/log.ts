@@ -1,10 +1,20 @@
 import type { Sha256 } from '../../core/chain.ts'
 import type { CustomerId, OrderId } from '../../core/ids.ts'
 import { fieldProblem } from '../../core/messages/problems.ts'
+import type { Metadata } from '../../core/metadata.ts'
 import { malformed } from '../../core/refusal.ts'
 import type { Clock } from '../../core/time.ts'
 import type { Database, Tx } from '../../db/transaction.ts'
-import { type CustomerEvent, type DomainEvent, type EndingRow, eventKeptMs, eventTypes, isEventType } from './rules.ts'
+import { metadataOf } from '../metadata/index.ts'
+import {
+  type CustomerEvent,
+  type DomainEvent,
+  type EndingRow,
+  eventKeptMs,
+  eventTypes,
+  isEventType,
+  thingOf,
+} from './rules.ts'
 import * as store from './store.ts'
 
 /** A read of rows that end after a position, in the order of their ends, with the events to write. */
@@ -67,12 +77,30 @@ async function noteEvents(deps: EventDeps, listeners: Iterable<() => void>, tx: 
   if (events.length === 0) return
   const nowMs = deps.clock()
   const byCustomer = [...Map.groupBy(events, (each) => each.customer)]
-  for (const [customer, of] of byCustomer.toSorted(([a], [b]) => (a < b ? -1 : 1))) {
+  for (const [customer, all] of byCustomer.toSorted(([a], [b]) => (a < b ? -1 : 1))) {
+    const of = await withMetadata(tx, customer, all)
     const { first, at } = await store.takeNumbers(tx, customer, of.length, nowMs)
     const numbered = of.map((each, index) => ({ ...each, seq: first + index, at }))
     store.insertEvents(tx, numbered, deps.sha256)
   }
   for (const listener of listeners) listener()
+}
+
+/** Adds the pairs of each event's thing as they are now. The event of a new order has its pairs already. */
+async function withMetadata(tx: Tx, customer: CustomerId, events: readonly DomainEvent[]) {
+  const pairs = new Map<string, Metadata>()
+  const things = new Set(events.flatMap((each) => (each.type === 'order.created' ? [] : [each.subject ?? ''])))
+  const known = [...things].flatMap((subject) => thingOf(subject) ?? [])
+  for (const [kind, of] of Map.groupBy(known, (each) => each.kind)) {
+    const ids = of.map((each) => each.id)
+    for (const [id, metadata] of await metadataOf(tx, customer, kind, ids)) pairs.set(`${kind} ${id}`, metadata)
+  }
+  if (pairs.size === 0) return events
+  return events.map((event) => {
+    const thing = thingOf(event.subject ?? '')
+    const metadata = thing && pairs.get(`${thing.kind} ${thing.id}`)
+    return metadata === undefined ? event : { ...event, data: { ...event.data, metadata } }
+  })
 }
 
 type Announcement = [

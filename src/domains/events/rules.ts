@@ -1,4 +1,5 @@
 import { type CustomerId, type OrderId, operatorsOwner } from '../../core/ids.ts'
+import type { Metadata, MetadataKind } from '../../core/metadata.ts'
 
 /** The thing, then what happened to it. `docs/api/events.md` lists the data of each. */
 export const eventTypes = [
@@ -45,15 +46,31 @@ export const alertTypes = [
 ] as const
 export type AlertType = (typeof alertTypes)[number]
 
-/** Plain JSON, sent as it is. */
-export type EventData = { readonly [name: string]: string | number | boolean | null }
+/** Plain JSON, sent as it is. Only `metadata` is an object: the customer's own pairs on the thing. */
+export type EventData = {
+  readonly [name: string]: string | number | boolean | null | Metadata
+}
 
-/** Keeps the plain values, which are all that a domain writes. */
+/** Keeps the plain values and `metadata`, which are all that a domain writes. */
 export const toEventData = (value: unknown): EventData =>
   Object.fromEntries(Object.entries(value ?? {}).filter(isPlainEntry))
 
 const isPlainEntry = (entry: [string, unknown]): entry is [string, EventData[string]] =>
-  entry[1] === null || ['string', 'number', 'boolean'].includes(typeof entry[1])
+  entry[1] === null ||
+  ['string', 'number', 'boolean'].includes(typeof entry[1]) ||
+  (entry[0] === 'metadata' && isMetadata(entry[1]))
+
+const isMetadata = (value: unknown): value is Metadata =>
+  typeof value === 'object' && value !== null && Object.values(value).every((each) => typeof each === 'string')
+
+/** The thing of an event that can have metadata: its kind and id. */
+export function thingOf(subject: string): { readonly kind: MetadataKind; readonly id: string } | undefined {
+  const proxy = /^proxy:(\d+)$/.exec(subject)?.[1]
+  if (proxy !== undefined) return { kind: 'proxy', id: proxy }
+  if (subject.startsWith('ord_')) return { kind: 'order', id: subject }
+  if (subject.startsWith('sub_')) return { kind: 'subuser', id: subject }
+  return /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(subject) ? { kind: 'vpn', id: subject } : undefined
+}
 
 /** An event as a domain reports it. */
 export type DomainEvent = {

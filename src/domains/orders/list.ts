@@ -1,6 +1,7 @@
-import { type CustomerId, firstId, type OrderId } from '../../core/ids.ts'
+import { type CustomerId, firstId, type OrderId, readId } from '../../core/ids.ts'
 import { keysetPages } from '../../core/keyset-pages.ts'
-import type { Database, Reader } from '../../db/transaction.ts'
+import type { Metadata } from '../../core/metadata.ts'
+import type { Database, Reader, Tx } from '../../db/transaction.ts'
 import type { Events } from '../events/index.ts'
 import type { Ledger } from '../ledger/index.ts'
 import { noSuchOrder } from './errors.ts'
@@ -42,6 +43,15 @@ export function listNamed(
   return store.listNamed(db, customer, names, before ?? store.pastLastId, limit)
 }
 
+/** A keyset page of the orders with all of these pairs, newest first. */
+export const listWithMetadata = (
+  { db }: OrdersDeps,
+  customer: CustomerId,
+  pairs: Metadata,
+  before: OrderId | undefined,
+  limit: number,
+): Promise<Order[]> => store.listWithMetadata(db, customer, pairs, before ?? store.pastLastId, limit)
+
 /** Orders of any customers with this request id, then with this idempotency key. */
 export const findByRequest = ({ db, sha256 }: OrdersDeps, text: string, limit: number): Promise<Order[]> =>
   store.findByRequest(db, keyForms(sha256, text), limit)
@@ -70,6 +80,13 @@ export async function load({ db }: OrdersDeps, customer: CustomerId, id: OrderId
   const order = await store.findOrder(db, customer, id)
   if (!order) throw noSuchOrder()
   return order
+}
+
+/** The id of an order that the customer has; others are refused. */
+export async function findOwned(_: OrdersDeps, tx: Tx, customer: CustomerId, text: string): Promise<string> {
+  const id = readId('order', text)
+  if (id === undefined || !(await store.findOrder(tx, customer, id))) throw noSuchOrder()
+  return id
 }
 
 /** Any customer's order, for the operator. */

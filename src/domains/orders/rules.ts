@@ -1,4 +1,5 @@
 import type { CustomerId, OrderId, TokenId } from '../../core/ids.ts'
+import type { Metadata } from '../../core/metadata.ts'
 import { type Kopecks, kopecks, subtract, toRoubles, zero } from '../../core/money.ts'
 import { Refusal } from '../../core/refusal.ts'
 import type { Vault } from '../../core/vault.ts'
@@ -36,6 +37,13 @@ export function textIn(of: Plain, name: string): string | undefined {
 export function listIn(of: Plain, name: string): readonly Plain[] | undefined {
   const value = valueIn(of, name)
   return isList(value) ? value : undefined
+}
+
+/** `metadata` of a stored purchase. */
+export function metadataIn(of: Plain): Metadata {
+  const stored = valueIn(of, 'metadata')
+  const entries = stored === undefined || !isObject(stored) ? [] : Object.entries(stored)
+  return Object.fromEntries(entries.filter((entry): entry is [string, string] => typeof entry[1] === 'string'))
 }
 
 const isList = (value: Plain | undefined): value is readonly Plain[] => Array.isArray(value)
@@ -136,7 +144,7 @@ export const openAnswer = (vault: Vault, stored: AnswerRow & { readonly body: st
   vault.open(Uint8Array.fromBase64(stored.body), answerContext(stored))
 
 /** The event of a purchase. */
-export const created = (order: Order, balance: Kopecks): DomainEvent => ({
+export const created = (order: Order, balance: Kopecks, metadata: Metadata): DomainEvent => ({
   customer: order.customer,
   type: 'order.created',
   order: order.id,
@@ -146,6 +154,7 @@ export const created = (order: Order, balance: Kopecks): DomainEvent => ({
     action: order.action,
     price_rub: toRoubles(order.price),
     balance_rub: toRoubles(balance),
+    ...(Object.keys(metadata).length > 0 && { metadata }),
   },
 })
 

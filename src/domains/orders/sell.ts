@@ -1,4 +1,5 @@
 import { type CustomerId, makeId, type OrderId, type RandomBytes, type TokenId } from '../../core/ids.ts'
+import { type Metadata, type MetadataKind, noMetadata } from '../../core/metadata.ts'
 import type { Kopecks } from '../../core/money.ts'
 import type { Refusal } from '../../core/refusal.ts'
 import type { Clock } from '../../core/time.ts'
@@ -10,6 +11,7 @@ import type { Events } from '../events/index.ts'
 import type { DomainEvent } from '../events/rules.ts'
 import type { Ledger, Payer } from '../ledger/index.ts'
 import { type Account, assertCovers } from '../ledger/rules.ts'
+import { attachMetadata } from '../metadata/index.ts'
 import { keyReused, requestInProgress } from './errors.ts'
 import {
   answerContext,
@@ -60,6 +62,8 @@ export type PurchaseRequest<Bought> = {
    * under the key replays the first answer, whatever limit it names.
    */
   readonly maxPrice?: Kopecks | undefined
+  /** The customer's own pairs for the order and what it delivers; part of the input under the key. */
+  readonly metadata?: Metadata | undefined
   /** The version of the price list to sell by, if a price was promised; else the current one. */
   readonly catalogue?: number
   /** Made by a job and not by a caller: the token that set it up may have been revoked since. */
@@ -78,6 +82,10 @@ export type Sale = {
   readonly order: OrderId
   readonly account: Account
   readonly nowMs: number
+  /** The customer's own pairs for the order and what it delivers. */
+  readonly metadata: Metadata
+  /** Writes these pairs on new things. `charge` writes them on the order. */
+  attachMetadata(kind: MetadataKind, subjects: readonly (string | number)[]): void
   /** Refuses a price above the buyer's limit or the balance, before goods are taken. `charge` refuses them too. */
   assertPayable(price: Kopecks): void
   /** Charges and writes the order; exactly once per sale, also for a price of zero. Not if `isUnordered`. */
@@ -125,7 +133,7 @@ const sellOnce = <Bought>(
       if (objection) throw objection
     }
     if (stored) {
-      const replayed = replay(deps, { ...stored, customer: by.customer }, what)
+      const replayed = replay(deps, { ...stored, customer: by.customer }, what, request.metadata)
       assertReplayable?.(stored.token_id)
       return replayed
     }
@@ -162,17 +170,25 @@ function replay(
   { vault, sha256 }: OrdersDeps,
   stored: store.StoredAnswer & { readonly customer: CustomerId; readonly key: string },
   what: OrderInput,
+  metadata: Metadata | undefined,
 ): PurchaseAnswer {
   const { order_id: order } = stored
-  if (!sameBytes(stored.request, digestOf(sha256, what))) throw keyReused(order)
+  if (!sameBytes(stored.request, digestOf(sha256, what, metadata))) throw keyReused(order)
   return { body: openAnswer(vault, { ...stored, order, at: Number(stored.created_at) }), replayed: true, order }
 }
 
 const storedKey = ({ sha256 }: OrdersDeps, key: string, price: Kopecks | undefined): string =>
   keyForms(sha256, key)[price ? 0 : 1]
 
-const digestOf = (sha256: OrdersDeps['sha256'], { product, action, input }: OrderInput): Uint8Array =>
-  sha256(toCanonical({ product, action, input }))
+/** Without pairs it is the digest of versions before 0.4. */
+function digestOf(
+  sha256: OrdersDeps['sha256'],
+  { product, action, input }: OrderInput,
+  metadata: Metadata = noMetadata,
+): Uint8Array {
+  const pairs = Object.keys(metadata).length > 0 ? { metadata } : {}
+  return sha256(toCanonical({ product, action, input, ...pairs }))
+}
 
 /** Stores the answer under its key, sealed: it may hold a password or a private key. */
 function storeAnswer(
@@ -180,15 +196,16 @@ function storeAnswer(
   {
     tx,
     account: { customer },
+    metadata,
     order,
     token,
-  }: Pick<Sale, 'tx' | 'account'> & { readonly order: OrderId | null; readonly token: TokenId | null },
+  }: Pick<Sale, 'tx' | 'account' | 'metadata'> & { readonly order: OrderId | null; readonly token: TokenId | null },
   key: string,
   what: OrderInput,
   body: string,
 ): void {
   const nowMs = deps.clock()
-  const answer = { customer, key, order, request: digestOf(deps.sha256, what), at: nowMs }
+  const answer = { customer, key, order, request: digestOf(deps.sha256, what, metadata), at: nowMs }
   const sealed = deps.vault.seal(body, answerContext(answer)).toBase64()
   store.insertAnswer(tx, { ...answer, token }, sealed, nowMs - keyKeptMs)
 }
@@ -197,7 +214,7 @@ function openSale(
   deps: OrdersDeps,
   tx: Tx,
   account: Account,
-  { by, key, requestId, maxPrice }: Omit<PurchaseRequest<never>, 'toBody'>,
+  { by, key, requestId, maxPrice, metadata = noMetadata }: Omit<PurchaseRequest<never>, 'toBody'>,
   what: OrderInput,
 ): Sale & { readonly priceCharged: () => Kopecks | undefined; readonly events: () => readonly DomainEvent[] } {
   const nowMs = deps.clock()
@@ -209,6 +226,8 @@ function openSale(
     order,
     account,
     nowMs,
+    metadata,
+    attachMetadata: (kind, subjects) => attachMetadata(tx, by.customer, kind, subjects, metadata),
     priceCharged: () => charged,
     events: () => events,
     assertPayable(price) {
@@ -231,8 +250,9 @@ function openSale(
       const { product, action, input } = what
       const written = { ...made, product, action, input, price, chargeSeq, token, calculation }
       store.insertOrder(tx, written)
+      attachMetadata(tx, by.customer, 'order', [order], metadata)
       const balance = posting?.balanceAfter ?? account.balance
-      events = [created(written, balance), ...(posting ? balanceLow(account, posting) : [])]
+      events = [created(written, balance, metadata), ...(posting ? balanceLow(account, posting) : [])]
       return { order, transaction: chargeSeq, balance }
     },
   }

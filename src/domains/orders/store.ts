@@ -1,8 +1,10 @@
 import type { CustomerId, OrderId, TokenId } from '../../core/ids.ts'
+import type { Metadata } from '../../core/metadata.ts'
 import { type Kopecks, kopecks } from '../../core/money.ts'
 import { type Column, columnsOf, idColumn, int, money, orNull, type Row, textColumn } from '../../db/columns.ts'
 import { allOf, changesOne, countBy, list, pastPrefix, readWide, type WideSum, wideSum } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
+import { withMetadata } from '../../db/with-metadata.ts'
 import { type AnswerRow, type KeyForms, type Order, type Plain, readPlain } from './rules.ts'
 
 const json = (name: string): Column<Plain> => ({
@@ -73,6 +75,22 @@ export function listNamed(
     reader,
     `SELECT * FROM orders WHERE customer_id = $1 AND id < $2 ${byRequest} ${byKey} ORDER BY id DESC LIMIT $3`,
     [customer, before, limit, ...(requestId === undefined ? [] : [requestId]), ...(key ?? [])],
+  )
+}
+
+/** A customer's orders with all of these pairs, newest first, from just below `before`. */
+export function listWithMetadata(
+  reader: Reader,
+  customer: CustomerId,
+  pairs: Metadata,
+  before: string,
+  limit: number,
+): Promise<Order[]> {
+  const also = withMetadata('order', 'id', pairs, 3)
+  return columns.all(
+    reader,
+    `SELECT * FROM orders WHERE customer_id = $1 AND id < $2 ${also.sql} ORDER BY id DESC LIMIT $3`,
+    [customer, before, limit, ...also.values],
   )
 }
 

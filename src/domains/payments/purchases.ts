@@ -2,7 +2,7 @@ import type { PaymentId } from '../../core/ids.ts'
 import { type Kopecks, kopecks, toRoubles, zero } from '../../core/money.ts'
 import { namedWithin, Refusal, refuseField } from '../../core/refusal.ts'
 import type { Tx } from '../../db/transaction.ts'
-import { assertPriceWithin, type Plain, readPlain } from '../orders/rules.ts'
+import { assertPriceWithin, metadataIn, type Plain, readPlain } from '../orders/rules.ts'
 import type { Buyer, PaymentDeps } from './deps.ts'
 import { type AwaitedPurchase, heldMs, type Payment, triedMs } from './rules.ts'
 import * as store from './store.ts'
@@ -94,8 +94,9 @@ export async function fulfil(deps: PaymentDeps, payment: Payment): Promise<void>
   if (!isWanted) return endPurchase(deps, id, { state: 'lapsed', order: null, problem: null })
   const by = await deps.customers.payerOf(customer, payment.token)
   try {
-    const request = { by, key, catalogue: purchase.catalogue }
-    const { order } = await loadBuyer(deps, purchase.product).buy(request, readPlain(purchase.input))
+    const input = readPlain(purchase.input)
+    const request = { by, key, catalogue: purchase.catalogue, metadata: metadataIn(input) }
+    const { order } = await loadBuyer(deps, purchase.product).buy(request, input)
     await endPurchase(deps, id, { state: 'bought', order, problem: null })
   } catch (error) {
     if (!(error instanceof Refusal)) throw error

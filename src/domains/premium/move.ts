@@ -4,6 +4,7 @@ import { keysetPages } from '../../core/keyset-pages.ts'
 import { zero } from '../../core/money.ts'
 import { Refusal, refuseField } from '../../core/refusal.ts'
 import type { Tx } from '../../db/transaction.ts'
+import { forgetMetadata } from '../metadata/index.ts'
 import type { PurchaseAnswer, PurchaseRequest } from '../orders/index.ts'
 import type { ByteAccount } from '../traffic/accounts/rules.ts'
 import { type PremiumDeps, unknownPool } from './deps.ts'
@@ -109,6 +110,7 @@ export function remove(
     const calculation = { bytes: Number(returned.reduce((sum, each) => sum + each.moved, 0n)) }
     await sale.charge({ price: zero, calculation, note: `deleted sub-user ${subuser.login}` })
     store.closeSubuser(tx, subuser.id, heir.id, order, sale.nowMs)
+    forgetMetadata(tx, customer, 'subuser', subuser.id)
     return { order, subuser, heir, returned }
   })
 }

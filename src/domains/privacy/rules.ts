@@ -92,7 +92,7 @@ export function thingsIn(text: string): { readonly ids: readonly string[]; reado
   return { ids: idsIn(text), numbers: [...new Set(numbers)] }
 }
 
-const personalFields = ['name', 'public_key', 'publicKey', 'comment']
+const personalFields = ['name', 'public_key', 'publicKey', 'comment', 'metadata']
 
 /** A purchase request without the customer's names, comments and keys. */
 export function withoutNames(text: string): string {

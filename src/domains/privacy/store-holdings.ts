@@ -49,6 +49,7 @@ export const holdings: readonly Holding[] = [
     foreign: (row) => (ofOthers.has(String(row['house'])) ? ['reference', 'key'] : []),
   },
   { table: 'orders', of: 'customer_id = $1', key: ['id'] },
+  { table: 'metadata', of: 'customer_id = $1', key: ['kind', 'subject', 'key'] },
   { table: 'answers', of: 'customer_id = $1', key: ['key'], hidden: ['request', 'body'] },
   { table: 'events', of: 'customer_id = $1', key: ['seq'], numbers: ['seq'] },
   { table: 'webhooks', of: 'customer_id = $1', key: ['id'], hidden: ['secrets', 'old_secrets'] },

@@ -214,6 +214,12 @@ type Walk = (tx: Tx, customer: CustomerId, after: string, limit: number) => Prom
 export const blankings: readonly Blanking[] = [
   (tx, customer, limit) =>
     tx.run(
+      `DELETE FROM metadata WHERE (customer_id, kind, subject, key) IN
+         (SELECT customer_id, kind, subject, key FROM metadata WHERE customer_id = $1 LIMIT $2)`,
+      [customer, limit],
+    ),
+  (tx, customer, limit) =>
+    tx.run(
       `UPDATE proxies SET comment = '', sources = '', renew_period = NULL, renew_token_id = NULL
        WHERE id IN (SELECT id FROM proxies WHERE customer_id = $1
          AND (comment <> '' OR sources <> '' OR renew_period IS NOT NULL) LIMIT $2)`,
@@ -288,7 +294,7 @@ const blankRequests =
     const rows = await tx.all<{ id: string; input: string }>(
       `SELECT id, ${column} AS input FROM ${table} WHERE customer_id = $1 AND id > $2 AND
          (${column} LIKE '%"name"%' OR ${column} LIKE '%"public_key"%' OR ${column} LIKE '%"publicKey"%'
-          OR ${column} LIKE '%"comment"%')
+          OR ${column} LIKE '%"comment"%' OR ${column} LIKE '%"metadata"%')
        ORDER BY id LIMIT $3`,
       [customer, after, limit],
     )

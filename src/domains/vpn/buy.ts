@@ -87,6 +87,7 @@ export async function buy(
       name: null,
     }
     store.insertSubscription(tx, subscription)
+    sale.attachMetadata('vpn', [uuid])
     deps.traffic.alerts.restart(tx, alertSubjectOf(uuid), subscription.trafficLimit ?? 0n)
     store.insertTerm(tx, termOf(sale, catalogue, { uuid, seq: 1, months, span, used: bytes(0n), slots: 0 }))
     const device = await insertDevice(deps, tx, { subscription: uuid, held: 0, nodes }, order)

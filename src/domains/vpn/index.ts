@@ -11,7 +11,7 @@ import { countActive, delivered, findNamed, held, holdersOf, move, setDisabled, 
 import { deleteSubscription, endingOf, quoteRefund } from './refund.ts'
 import { renew, renewDue, setAutoRenew, sweep } from './renew.ts'
 import { increase, quoteSlots, slotsOf } from './slots.ts'
-import { info, isServed, listLocations, resetLink, setName, type VpnDeps } from './subscriptions.ts'
+import { findOwned, info, isServed, listLocations, resetLink, setName, type VpnDeps } from './subscriptions.ts'
 
 export type { AccessKeys } from './access-keys.ts'
 export type { AppIdentity } from './app-devices.ts'
@@ -40,7 +40,7 @@ export const createVpn = (deps: VpnDeps) => ({
     delete: deleteSubscription,
     quoteRefund,
   }),
-  ...bind(deps, { info, locations: listLocations, protocols: listProtocols, isServed, resetLink, setName }),
+  ...bind(deps, { info, locations: listLocations, protocols: listProtocols, isServed, resetLink, setName, findOwned }),
   ...bind(deps, {
     addDevice,
     prepareDevice,

@@ -22,6 +22,7 @@ import {
   limitsReached,
   makeLinkSecret,
   type Peer,
+  readUuid,
   type Subscription,
   type SubscriptionId,
   shownStatusOf,
@@ -164,6 +165,14 @@ export async function lock(deps: VpnDeps, tx: Tx, customer: CustomerId, which: S
   const found = await store.lockSubscription(tx, await pick(deps, tx, customer, which))
   if (found?.customer !== customer) throw noSuchSubscription()
   return found
+}
+
+/** The id of a subscription that the customer has; others are refused. */
+export async function findOwned(deps: VpnDeps, tx: Tx, customer: CustomerId, text: string): Promise<string> {
+  const uuid = readUuid(text)
+  if (uuid === undefined) throw noSuchSubscription()
+  await lock(deps, tx, customer, { uuid })
+  return uuid
 }
 
 export async function load(deps: VpnDeps, customer: CustomerId, which: SubscriptionChoice): Promise<Subscription> {

@@ -1,6 +1,7 @@
-import { readId } from '../../../core/ids.ts'
+import { type CustomerId, readId } from '../../../core/ids.ts'
 import { toRoubles } from '../../../core/money.ts'
 import type { Ledger } from '../../../domains/ledger/index.ts'
+import type { CustomersMetadata } from '../../../domains/metadata/index.ts'
 import type { Deliveries, Orders } from '../../../domains/orders/index.ts'
 import type { Order } from '../../../domains/orders/rules.ts'
 import type { Exporting } from '../../../domains/privacy/index.ts'
@@ -40,26 +41,39 @@ export function accountOperations(deps: { ledger: Ledger; exporting: Exporting }
   ]
 }
 
-export function orderOperations(deps: { orders: Orders; deliveredOf: Deliveries }): readonly Bound[] {
+export function orderOperations(deps: {
+  orders: Orders
+  deliveredOf: Deliveries
+  metadata: CustomersMetadata
+}): readonly Bound[] {
+  async function toShown(customer: CustomerId, orders: readonly Order[]) {
+    const ids = orders.map((order) => order.id)
+    const pairs = await deps.metadata.of(customer, 'order', ids)
+    return orders.map((order) => shapes.toOrder(order, pairs.get(order.id)))
+  }
   return [
     bind(shapes.listOrders, async ({ caller, query, nextSlice }) => {
       if (query.idempotency_key !== undefined) {
         const id = await deps.orders.findByKey(caller.customer, query.idempotency_key)
-        const orders = id === undefined ? [] : [shapes.toOrder(await deps.orders.load(caller.customer, id))]
-        return { orders, next_cursor: null }
+        const found = id === undefined ? [] : [await deps.orders.load(caller.customer, id)]
+        return { orders: await toShown(caller.customer, found), next_cursor: null }
       }
       const before = positionOf(query.cursor, (text) => readId('order', text))
+      const isSought = Object.keys(query.metadata).length > 0
       const read = (last: Order | undefined, limit: number) =>
-        deps.orders.list(caller.customer, last?.id ?? before, limit)
+        isSought
+          ? deps.orders.listWithMetadata(caller.customer, query.metadata, last?.id ?? before, limit)
+          : deps.orders.list(caller.customer, last?.id ?? before, limit)
       const found = await readInSlices(soughtFor(query.limit), read, nextSlice)
-      const { items, next_cursor } = pageOf(found, query.limit, 'id', shapes.toOrder)
-      return { orders: items, next_cursor }
+      const { items, next_cursor } = pageOf(found, query.limit, 'id', (order) => order)
+      return { orders: await toShown(caller.customer, items), next_cursor }
     }),
 
     bind(shapes.getOrder, async ({ caller, params }) => {
       const id = orRefuse(readId('order', params.order_id), 'order_not_found')
       const order = await deps.orders.load(caller.customer, id)
-      return { ...shapes.toOrder(order), ...shapes.toDelivered(await deps.deliveredOf(order)) }
+      const [shown = shapes.toOrder(order)] = await toShown(caller.customer, [order])
+      return { ...shown, ...shapes.toDelivered(await deps.deliveredOf(order)) }
     }),
   ]
 }

@@ -1,4 +1,5 @@
 import { readId } from '../../../core/ids.ts'
+import { type Metadata, noMetadata } from '../../../core/metadata.ts'
 import { kopecks, toRoubles } from '../../../core/money.ts'
 import { Refusal } from '../../../core/refusal.ts'
 import { toIso } from '../../../core/time.ts'
@@ -17,6 +18,8 @@ import {
   orderId,
   readAmount,
   roubles,
+  shownMetadata,
+  soughtMetadata,
   text,
   whole,
 } from '../../fields.ts'
@@ -134,6 +137,7 @@ const order = named('Order', {
     discount_percent: 7.85,
     expires_at: exampleAt + 30 * 86_400_000,
   }),
+  metadata: shownMetadata(),
   created_at: moment('When the order was placed.'),
 })
 
@@ -147,6 +151,7 @@ export const listOrders = orderOperation('listOrders', 'GET /orders', {
       ['visible', { from: 1, to: 255 }],
       'order-2026-10-001',
     ).optional(),
+    metadata: soughtMetadata(),
   }),
   answer: page({ orders: list('One page of orders.', order) }),
 })
@@ -202,12 +207,13 @@ function toShown(of: Plain): Plain {
   return Object.fromEntries(fields)
 }
 
-export const toOrder = (of: Order) => ({
+export const toOrder = (of: Order, metadata: Metadata = noMetadata) => ({
   order_id: of.id,
   product: of.product,
   action: of.action,
   price_rub: toRoubles(of.price),
   request: toFields(of.input),
   calculation: toFields(toShown(of.calculation)),
+  metadata: { ...metadata },
   created_at: toIso(of.createdAt),
 })

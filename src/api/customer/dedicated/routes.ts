@@ -101,6 +101,7 @@ export function dedicatedOperations(deps: {
             ? Number.MAX_SAFE_INTEGER
             : orRefuseField(readIso(query.expires_before), 'expires_before', 'moment'),
         comment: query.comment ?? '',
+        metadata: query.metadata,
       } as const
       const first = positionOf(query.cursor, readNumber) ?? Number.MAX_SAFE_INTEGER
       if (query.comment_contains) {

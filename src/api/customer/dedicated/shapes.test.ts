@@ -59,6 +59,7 @@ const shown = {
   status: 'active' as const,
   interruptedAt: null,
   comment: '',
+  metadata: {},
   renewPeriod: null,
   endpoint: null,
   https: null,

@@ -1,5 +1,6 @@
 import { type CountryCode, readCountry } from '../../../core/country.ts'
 import { problem } from '../../../core/messages/problems.ts'
+import type { Metadata } from '../../../core/metadata.ts'
 import { Refusal } from '../../../core/refusal.ts'
 import { toDateEnd, toIso } from '../../../core/time.ts'
 import { maxExported, type PortType, type Proxy, type ProxyStatus } from '../../../domains/dedicated/rules.ts'
@@ -19,11 +20,13 @@ import {
   orderId,
   part,
   passwordsRefused,
-  priceLimit,
+  purchaseOptions,
   queryInteger,
   queryTerm,
   roubles,
   rows,
+  shownMetadata,
+  soughtMetadata,
   text,
   validUntil,
   whole,
@@ -175,6 +178,7 @@ export const proxy = named('Proxy', {
     'interrupted',
   ]),
   comment: text('Your comment on the proxy.', 'shop 7'),
+  metadata: shownMetadata(),
   whitelist: z.array(text('IP address.', '198.51.100.4')).openapi({
     description: 'Client addresses that can connect to `whitelist_port` without a password.',
     example: ['198.51.100.4'],
@@ -194,6 +198,7 @@ type ShownFields = 'id' | 'address' | 'portType' | 'username' | 'ipv' | 'expires
 
 export type ShownProxy = Pick<Proxy, ShownFields | 'renewPeriod' | 'sources' | 'entryPort'> & {
   readonly country: string
+  readonly metadata: Metadata
   /** Null where the caller may not see it. */
   readonly password: string | null
   readonly status: ProxyStatus
@@ -236,6 +241,7 @@ export const toProxy = (of: ShownProxy, gateway: GatewayAddress): z.input<typeof
   status: of.status,
   state: of.interruptedAt === null ? 'serving' : 'interrupted',
   comment: of.comment,
+  metadata: { ...of.metadata },
   whitelist: [...of.sources],
   whitelist_port: of.sources.length > 0 ? of.entryPort : null,
   traffic: { rx_bytes: Number(of.traffic.received), tx_bytes: Number(of.traffic.sent) },
@@ -283,7 +289,7 @@ export const buyDedicated = operation('buyDedicated', 'POST /dedicated/buy', {
   affectsNodes: true,
   summary: 'Buy dedicated proxies',
   description: 'The proxies can be used as soon as the answer arrives.',
-  body: withTerm(period, { ...orderFields, ...priceLimit }),
+  body: withTerm(period, { ...orderFields, ...purchaseOptions }),
   answer: z.object({
     order_id: orderId(),
     check_id: whole('Id of the charge in `GET /transactions`; null if the price is 0.', 2).nullable(),
@@ -345,7 +351,7 @@ export const prolongDedicated = operation('prolongDedicated', 'POST /dedicated/p
   description:
     'The days are added to the current term. Ids, addresses and credentials do not change. A proxy whose address the ' +
     'operator is withdrawing cannot be prolonged; an expired one can be prolonged only while a gateway serves it.',
-  body: withTerm(period, { ids: bodyIds(), period: bodyTerm(period), ...priceLimit }),
+  body: withTerm(period, { ids: bodyIds(), period: bodyTerm(period), ...purchaseOptions }),
   answer: z.object({
     order_id: orderId(),
     period: shownPeriod(),
@@ -400,6 +406,7 @@ export const listDedicated = operation('listDedicated', 'GET /dedicated/list', {
       .optional()
       .openapi({ description: 'Only proxies whose term ends before this time, ISO 8601.', example: toIso(exampleAt) }),
     comment: comment.optional().openapi({ description: 'Only proxies with exactly this comment.' }),
+    metadata: soughtMetadata(),
     comment_contains: comment.optional().openapi({
       description:
         'Only proxies whose comment contains this text, in upper or lower case of any alphabet. A page can then be ' +

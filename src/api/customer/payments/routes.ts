@@ -1,4 +1,5 @@
 import { readId } from '../../../core/ids.ts'
+import type { Metadata } from '../../../core/metadata.ts'
 import { add, toRoubles } from '../../../core/money.ts'
 import { namedWithin, Refusal } from '../../../core/refusal.ts'
 import type { Payments, PaymentWatch, PurchaseInput } from '../../../domains/payments/index.ts'
@@ -75,16 +76,19 @@ function readPurchase(request: Readonly<Record<string, unknown>>): PurchaseInput
       country_code: country,
       port_type: portType,
       max_price_rub: maxPrice,
+      metadata,
       ...order
     } = read(buyDedicated.body, fields)
     // The default is left out, so that a repeat without it is the same.
-    const input = { country, ...order, ...(portType !== 'http' && { port_type: portType }) }
+    const input = { country, ...order, ...(portType !== 'http' && { port_type: portType }), ...pairsOf(metadata) }
     return { product, input, maxPrice }
   }
   if (product === 'traffic') {
-    const { pool_type: pool, gb: tenths, subuser_id: id, max_price_rub: maxPrice } = read(buyTraffic.body, fields)
-    const subuser = readSubuser(id)
-    return { product, input: { pool, tenths, ...(subuser !== undefined && { subuser }) }, maxPrice }
+    const traffic = read(buyTraffic.body, fields)
+    const { pool_type: pool, gb: tenths, max_price_rub: maxPrice, metadata } = traffic
+    const subuser = readSubuser(traffic.subuser_id)
+    const input = { pool, tenths, ...(subuser !== undefined && { subuser }), ...pairsOf(metadata) }
+    return { product, input, maxPrice }
   }
   const input = read(buyVpn.body, fields)
   const { name, public_key: publicKey, location, auto_renew: autoRenew } = input
@@ -97,10 +101,13 @@ function readPurchase(request: Readonly<Record<string, unknown>>): PurchaseInput
       ...(location !== undefined && { location }),
       // It renews by itself only if that was asked for: left out, it is the same as no.
       ...(autoRenew === true && { autoRenew }),
+      ...pairsOf(input.metadata),
     },
     maxPrice: input.max_price_rub,
   }
 }
+
+const pairsOf = (metadata: Metadata | undefined) => (metadata && Object.keys(metadata).length > 0 ? { metadata } : {})
 
 /** Reads a product's own fields; their problems are named within `purchase`. */
 function read<Schema extends z.ZodType>(schema: Schema, fields: unknown): z.output<Schema> {

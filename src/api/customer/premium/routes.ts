@@ -7,9 +7,10 @@ import { type Kopecks, toRoubles } from '../../../core/money.ts'
 import { malformed, refuseField } from '../../../core/refusal.ts'
 import { toIso } from '../../../core/time.ts'
 import { assertSeesPasswords } from '../../../domains/customers/index.ts'
+import type { CustomersMetadata } from '../../../domains/metadata/index.ts'
 import type { Orders } from '../../../domains/orders/index.ts'
 import type { Premium } from '../../../domains/premium/index.ts'
-import { noLimits } from '../../../domains/premium/subusers/rules.ts'
+import { noLimits, type Subuser } from '../../../domains/premium/subusers/rules.ts'
 import type { PoolBalance } from '../../../domains/traffic/accounts/rules.ts'
 import { orRefuse } from '../../answers.ts'
 import { type BoughtBy, type Bound, bind, bindCreation, bindPurchase, bindReply } from '../../bind.ts'
@@ -21,11 +22,13 @@ import { toRef } from './shapes.ts'
 import * as access from './shapes-access.ts'
 
 /** Operations in the order of the description: each can succeed after the earlier ones; deletions are last. */
-export function premiumOperations(deps: { premium: Premium; orders: Orders }): readonly Bound[] {
+type Deps = { readonly premium: Premium; readonly orders: Orders; readonly metadata: CustomersMetadata }
+
+export function premiumOperations(deps: Deps): readonly Bound[] {
   const { premium } = deps
   return [
     ...trafficOperations(premium),
-    ...subuserOperations(premium, deps.orders),
+    ...subuserOperations(premium, deps),
     ...movingOperations(premium),
     ...accessOperations(premium),
     ...locationOperations(premium),
@@ -87,7 +90,7 @@ const toPoolBalance = (of: PoolBalance) => ({
   updated_at: isoOrNull(of.updatedAt),
 })
 
-function subuserOperations({ subusers }: Premium, orders: Orders): readonly Bound[] {
+function subuserOperations({ subusers }: Premium, { orders, metadata }: Deps): readonly Bound[] {
   return [
     bindCreation(
       shapes.createSubuser,
@@ -105,18 +108,22 @@ function subuserOperations({ subusers }: Premium, orders: Orders): readonly Boun
             tunnels: tunnels ?? noLimits.tunnels,
           },
           keepHosts: body.keep_hosts,
+          metadata: body.metadata,
         }
         return async (tx) => {
           const made = await subusers.createIn(tx, caller.customer, fields)
-          return { subuser: shapes.toSubuser(made), password: await subusers.openPassword(tx, made.id) }
+          return { subuser: shapes.toSubuser(made, body.metadata), password: await subusers.openPassword(tx, made.id) }
         }
       },
     ),
 
     bind(shapes.listSubusers, async ({ caller, query }) => {
       const after = positionOf(query.cursor, (text) => readId('subuser', text)) ?? ''
-      const found = await subusers.list(caller.customer, after, soughtFor(query.limit))
-      const { items, next_cursor } = pageOf(found, query.limit, 'id', shapes.toSubuser)
+      const found = await subusers.list(caller.customer, after, soughtFor(query.limit), query.metadata)
+      const ids = found.map((each) => each.id)
+      const pairs = await metadata.of(caller.customer, 'subuser', ids)
+      const toShown = (each: Subuser) => shapes.toSubuser(each, pairs.get(each.id))
+      const { items, next_cursor } = pageOf(found, query.limit, 'id', toShown)
       return { subusers: items, next_cursor }
     }),
 
@@ -127,7 +134,9 @@ function subuserOperations({ subusers }: Premium, orders: Orders): readonly Boun
         keepHosts: body.keep_hosts,
         limits: shapes.readLimits(body),
       }
-      return { subuser: shapes.toSubuser(await subusers.update(caller.customer, readSubuser(body.subuser_id), change)) }
+      const after = await subusers.update(caller.customer, readSubuser(body.subuser_id), change)
+      const pairs = await metadata.of(caller.customer, 'subuser', [after.id])
+      return { subuser: shapes.toSubuser(after, pairs.get(after.id)) }
     }),
   ]
 }

@@ -1,4 +1,5 @@
 import { problem } from '../../../core/messages/problems.ts'
+import { type Metadata, noMetadata } from '../../../core/metadata.ts'
 import { Refusal } from '../../../core/refusal.ts'
 import { toIso } from '../../../core/time.ts'
 import type { Subuser, SubuserLimits } from '../../../domains/premium/subusers/rules.ts'
@@ -11,10 +12,13 @@ import {
   list,
   moment,
   named,
+  newMetadata,
   orderId,
-  priceLimit,
+  purchaseOptions,
   roubles,
   rows,
+  shownMetadata,
+  soughtMetadata,
   text,
   validUntil,
   whole,
@@ -159,7 +163,7 @@ export const buyTraffic = operation('buyTraffic', 'POST /premium/traffic/buy', {
   affectsNodes: true,
   summary: 'Buy traffic',
   description: 'The traffic can be used as soon as the answer arrives.',
-  body: z.object({ pool_type: poolType(), gb: bodyGigabytes(), subuser_id: subuserId(), ...priceLimit }),
+  body: z.object({ pool_type: poolType(), gb: bodyGigabytes(), subuser_id: subuserId(), ...purchaseOptions }),
   answer: z.object({
     order_id: orderId(),
     pool_type: shownPool(),
@@ -268,6 +272,7 @@ const subuser = named('Subuser', {
   total_limit_bytes: whole('Maximum bytes in total over all pools; null means no limit.').nullable(),
   tunnel_limit: whole('Maximum number of simultaneous connections; null means no limit.', 100).nullable(),
   keep_hosts: flag('Whether destination hosts are stored for `usage`.'),
+  metadata: shownMetadata(),
   created_at: moment('When the sub-user was created.'),
 })
 
@@ -275,7 +280,7 @@ const subuserExample = { ...exampleOf(subuser), ...madeExample }
 
 const toLimit = (bytes: bigint | null): number | null => (bytes === null ? null : Number(bytes))
 
-export const toSubuser = (of: Subuser) => ({
+export const toSubuser = (of: Subuser, metadata: Metadata = noMetadata) => ({
   ...toRef(of),
   status: of.blockedAt === null ? ('active' as const) : ('blocked' as const),
   day_limit_bytes: toLimit(of.limits.dayBytes),
@@ -283,6 +288,7 @@ export const toSubuser = (of: Subuser) => ({
   total_limit_bytes: toLimit(of.limits.totalBytes),
   tunnel_limit: of.limits.tunnels,
   keep_hosts: of.keepHosts,
+  metadata: { ...metadata },
   created_at: toIso(of.createdAt),
 })
 
@@ -315,6 +321,7 @@ export const createSubuser = operation('createSubuser', 'POST /premium/subusers'
       'alice',
     ).optional(),
     keep_hosts: keepHosts.default(false),
+    metadata: newMetadata('Your own keys and values for the sub-user.'),
     ...limitFields,
   }),
   exampleBody: { name: 'Alice' },
@@ -325,7 +332,7 @@ export const createSubuser = operation('createSubuser', 'POST /premium/subusers'
 
 export const listSubusers = operation('listSubusers', 'GET /premium/subusers', {
   summary: 'List sub-users, oldest first',
-  query: z.object(pageQuery),
+  query: z.object({ ...pageQuery, metadata: soughtMetadata() }),
   answer: page({ subusers: list('One page of sub-users.', subuser) }),
 })
 

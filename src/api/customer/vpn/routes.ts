@@ -1,17 +1,29 @@
 import { toRoubles } from '../../../core/money.ts'
 import { assertSeesPasswords, type Caller, seesPasswords } from '../../../domains/customers/index.ts'
+import type { CustomersMetadata } from '../../../domains/metadata/index.ts'
 import type { Orders } from '../../../domains/orders/index.ts'
 import type { BoughtVpn, Drawing, Vpn } from '../../../domains/vpn/index.ts'
 import { type Bound, bind, bindCreation, bindPurchase } from '../../bind.ts'
 import * as shapes from './shapes.ts'
 
-type Deps = { readonly vpn: Vpn; readonly orders: Orders; readonly drawing: Drawing; readonly publicUrl: () => string }
+type Deps = {
+  readonly vpn: Vpn
+  readonly orders: Orders
+  readonly metadata: CustomersMetadata
+  readonly drawing: Drawing
+  readonly publicUrl: () => string
+}
 
-export function vpnOperations({ vpn, orders, drawing, publicUrl }: Deps): readonly Bound[] {
+export function vpnOperations({ vpn, orders, metadata, drawing, publicUrl }: Deps): readonly Bound[] {
   const linkFor =
     (caller: Caller) =>
     (secret: string): string | null =>
       seesPasswords(caller) ? shapes.toLink(publicUrl(), secret) : null
+  const toShown = async (caller: Caller, view: BoughtVpn['view']) => {
+    const { uuid } = view.subscription
+    const pairs = await metadata.of(caller.customer, 'vpn', [uuid])
+    return shapes.toSubscription(view, linkFor(caller), pairs.get(uuid))
+  }
   const shown = (bought: BoughtVpn) => shapes.toBought(bought, publicUrl())
   const warningsOf = ({ view }: BoughtVpn) => (view.node === 'offline' ? [shapes.nodeOfflineWarning] : [])
   return [
@@ -62,7 +74,13 @@ export function vpnOperations({ vpn, orders, drawing, publicUrl }: Deps): readon
 
     bind(shapes.getVpn, async ({ caller, query }) => {
       const { views, up } = await vpn.info(caller.customer, query.uuid)
-      return shapes.toOverview(views, linkFor(caller), up)
+      const ids = views.map((view) => view.subscription.uuid)
+      const pairs = await metadata.of(caller.customer, 'vpn', ids)
+      const sought = Object.entries(query.metadata)
+      const found = views.filter(({ subscription }) =>
+        sought.every(([key, value]) => pairs.get(subscription.uuid)?.[key] === value),
+      )
+      return shapes.toOverview(found, linkFor(caller), up, pairs)
     }),
 
     bindCreation(
@@ -104,12 +122,10 @@ export function vpnOperations({ vpn, orders, drawing, publicUrl }: Deps): readon
         months: shapes.periodOf(body),
         token: caller.token?.id ?? null,
       }
-      return shapes.toSubscription(await vpn.setAutoRenew(caller.customer, input), linkFor(caller))
+      return toShown(caller, await vpn.setAutoRenew(caller.customer, input))
     }),
 
-    bind(shapes.setVpnName, async ({ caller, body }) =>
-      shapes.toSubscription(await vpn.setName(caller.customer, body), linkFor(caller)),
-    ),
+    bind(shapes.setVpnName, async ({ caller, body }) => toShown(caller, await vpn.setName(caller.customer, body))),
 
     bind(shapes.quoteVpnSlots, async ({ query: { count } }) => {
       const prices = (await vpn.quoteSlots(count)).map((each) => ({

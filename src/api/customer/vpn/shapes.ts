@@ -1,5 +1,6 @@
 import { type PeerId, readId } from '../../../core/ids.ts'
 import { fieldProblem, problem } from '../../../core/messages/problems.ts'
+import { type Metadata, noMetadata } from '../../../core/metadata.ts'
 import { type Kopecks, toRoubles } from '../../../core/money.ts'
 import { Refusal, refuseField } from '../../../core/refusal.ts'
 import { toIso } from '../../../core/time.ts'
@@ -27,11 +28,13 @@ import {
   named,
   orderId,
   passwordsRefused,
-  priceLimit,
+  purchaseOptions,
   queryInteger,
   queryTerm,
   roubles,
   rows,
+  shownMetadata,
+  soughtMetadata,
   text,
   validUntil,
   whole,
@@ -184,6 +187,7 @@ const subscription = named('VpnSubscription', {
   speed_mbit: whole('Speed limit per device in Mbit/s; null means no limit.').nullable(),
   auto_renew: autoRenew.openapi({ description: 'Automatic renewal.' }),
   node: nodeState,
+  metadata: shownMetadata(),
   created_at: moment('When the subscription was bought.'),
 })
 
@@ -208,7 +212,7 @@ export const toLink = (publicUrl: string, secret: string): string => `${publicUr
 
 type LinkOf = (secret: string) => string | null
 
-export const toSubscription = (of: View, linkOf: LinkOf) => ({
+export const toSubscription = (of: View, linkOf: LinkOf, metadata: Metadata = noMetadata) => ({
   uuid: of.subscription.uuid,
   name: of.subscription.name,
   status: of.status,
@@ -226,6 +230,7 @@ export const toSubscription = (of: View, linkOf: LinkOf) => ({
   speed_mbit: of.subscription.speedMegabits,
   auto_renew: toAutoRenew(of.subscription),
   node: of.node,
+  metadata: { ...metadata },
   created_at: toIso(of.subscription.createdAt),
 })
 
@@ -236,8 +241,13 @@ const toAutoRenew = (of: View['subscription']) => ({
   problem: of.renewProblem,
 })
 
-export function toOverview(views: readonly View[], linkOf: LinkOf, up: boolean) {
-  const items = views.map((view) => toSubscription(view, linkOf))
+export function toOverview(
+  views: readonly View[],
+  linkOf: LinkOf,
+  up: boolean,
+  metadata: ReadonlyMap<string, Metadata>,
+) {
+  const items = views.map((view) => toSubscription(view, linkOf, metadata.get(view.subscription.uuid)))
   const [first] = items
   if (first) return { ...first, items }
   return {
@@ -371,7 +381,7 @@ const noLiveNode = new Refusal('no_vpn_node_up', {}, { charged: false })
 
 /** The body of what is paid for: a number of months, under one of its names, and what else there is to say. */
 const forPeriod = <Fields extends z.ZodRawShape>(fields: Fields) =>
-  withTerm(months, { ...bodyPeriods, ...fields, ...priceLimit })
+  withTerm(months, { ...bodyPeriods, ...fields, ...purchaseOptions })
     .refine((of) => hasPeriod(of as Periods), required)
     .refine((of) => agrees(of as Periods), disagreement)
     .openapi(eitherPeriod)
@@ -421,7 +431,10 @@ export const getVpn = operation('getVpn', 'GET /vpn/info', {
     'The top-level fields describe the running subscription that ends first, or, if none is running, the one that ' +
     'ended last. `items` lists all subscriptions in this order, without deleted ones. Without a subscription, ' +
     '`status` is NONE and the other fields are null or empty.',
-  query: z.object({ uuid: uuidField('Only this subscription. Default: all your subscriptions.').optional() }),
+  query: z.object({
+    uuid: uuidField('Only this subscription. Default: all your subscriptions.').optional(),
+    metadata: soughtMetadata(),
+  }),
   answer: z.object({
     status: choice(`${statusMeaning} NONE if you have no subscription.`, [
       'ACTIVE',
@@ -559,7 +572,7 @@ export const increaseVpnDevices = operation('increaseVpnDevices', 'POST /vpn/dev
   description:
     'The slots last until the end of the subscription. A renewal renews them, at the price of ' +
     '`GET /vpn/quote?uuid=`. Deleting the subscription refunds their unused part.',
-  body: z.object({ uuid: uuidField().optional(), count: bodyInteger(slotCount), ...priceLimit }),
+  body: z.object({ uuid: uuidField().optional(), count: bodyInteger(slotCount), ...purchaseOptions }),
   exampleBody: { uuid: exampleUuid },
   charges: true,
   answer: z.object({

@@ -9,6 +9,7 @@ import { Facts, MissingPage, Page, Panel, Reading, RefusalNotice, RowButton } fr
 import { useChange } from '../api.ts'
 import { schemesOf } from '../endpoint.ts'
 import { HowTo, Steps } from '../how-to.tsx'
+import { MetadataPanel } from '../metadata.tsx'
 import { AddAddress } from '../my-address.tsx'
 import { AutoRenewForm, CommentForm, PasswordsForm, ProlongForm, ProtocolForm, ReplaceForm } from './bulk.tsx'
 import { endpointOf, nameOf, ProxyStatus, useProxies } from './list.tsx'
@@ -47,6 +48,7 @@ function Shown({ proxy }: ProxyProps) {
         <UseIt proxy={proxy} />
       </Panel>
       <Whitelist proxy={proxy} />
+      <MetadataPanel kind="proxy" id={proxy.id} of={proxy.metadata} />
     </Page>
   )
 }

@@ -7,6 +7,7 @@ import { DeliveredPanel, OrderRecords, OrderRows } from '../../shared/orders.tsx
 import { Empty, Facts, MissingPage, Page, Paged, Panel, Reading } from '../../shared/parts.tsx'
 import { orderName, tradeMessages } from '../../shared/trade.ts'
 import { api, usePages } from '../api.ts'
+import { MetadataPanel } from '../metadata.tsx'
 import { moneyMessages } from './messages.ts'
 import { loadMovements } from './page.tsx'
 
@@ -89,6 +90,7 @@ function Shown({ order }: { readonly order: OrderDetails }) {
       </Panel>
       <DeliveredPanel of={order} pageOf={pageOf} />
       <OrderRecords order={order} />
+      <MetadataPanel kind="order" id={order.order_id} of={order.metadata} />
     </Page>
   )
 }

@@ -7,6 +7,7 @@ import { Act, type ActField, filled, Select, type Values } from '../../shared/fo
 import { type Format, useMessages } from '../../shared/messages.tsx'
 import { Cell, NoSuchPage, OnOff, Page, Panel, Reading, Rows, Status } from '../../shared/parts.tsx'
 import { api, useRead } from '../api.ts'
+import { MetadataPanel } from '../metadata.tsx'
 import { Credentials, Whitelist } from './access.tsx'
 import { premiumMessages } from './messages.ts'
 import { usePools } from './pools.tsx'
@@ -166,6 +167,7 @@ function Shown({ of, others }: ShownProps) {
       <Panel title={t.traffic} className="stack" aside={others.length > 0 && <MoveAct of={of} others={others} />}>
         <Traffic of={of} />
       </Panel>
+      <MetadataPanel kind="subuser" id={of.subuser_id} of={of.metadata} />
     </Page>
   )
 }

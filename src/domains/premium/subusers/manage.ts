@@ -1,6 +1,8 @@
-import { type CustomerId, makeId, type SubuserId } from '../../../core/ids.ts'
+import { type CustomerId, makeId, readId, type SubuserId } from '../../../core/ids.ts'
+import { type Metadata, noMetadata } from '../../../core/metadata.ts'
 import { Refusal } from '../../../core/refusal.ts'
 import type { Reader, Tx } from '../../../db/transaction.ts'
+import { attachMetadata } from '../../metadata/index.ts'
 import type { PremiumDeps } from '../deps.ts'
 import { forgetHostsOf } from '../usage/store.ts'
 import { contextOf, makeLogin, maxSubusers, noLimits, type Subuser, type SubuserLimits } from './rules.ts'
@@ -11,6 +13,7 @@ type NewSubuser = {
   readonly login?: string | undefined
   readonly limits?: SubuserLimits
   readonly keepHosts?: boolean
+  readonly metadata?: Metadata | undefined
 }
 
 /** Fields that are left out stay as they are. */
@@ -93,15 +96,35 @@ export async function createIn(deps: PremiumDeps, tx: Tx, customer: CustomerId, 
   if (count >= maxSubusers) throw new Refusal('subuser_limit', { max: maxSubusers })
   for (let attempt = 0; attempt < maxLoginAttempts; attempt += 1) {
     const made = await insert(deps, tx, customer, fields, false)
-    if (made) return made
+    if (made) {
+      attachMetadata(tx, customer, 'subuser', [made.id], fields.metadata ?? noMetadata)
+      return made
+    }
     if (fields.login !== undefined) break
   }
   throw new Refusal('subuser_login_taken')
 }
 
-export async function list(deps: PremiumDeps, customer: CustomerId, after: string, limit: number): Promise<Subuser[]> {
+/** A page of a customer's sub-users, or of those with all of the pairs. */
+export async function list(
+  deps: PremiumDeps,
+  customer: CustomerId,
+  after: string,
+  limit: number,
+  pairs: Metadata = noMetadata,
+): Promise<Subuser[]> {
   if (after === '') await load(deps, customer, undefined)
-  return store.listSubusers(deps.db, customer, after, limit)
+  return store.listSubusers(deps.db, customer, after, limit, pairs)
+}
+
+/** The id of a sub-user that the customer has; others are refused. The lock keeps it from being deleted meanwhile. */
+export async function findOwned(deps: PremiumDeps, tx: Tx, customer: CustomerId, text: string): Promise<string> {
+  const id = readId('subuser', text)
+  if (id === undefined) throw noSuchSubuser()
+  await resolve(deps, tx, customer, id)
+  const locked = await store.lockSubuser(tx, id)
+  if (!locked || locked.deletedAt !== null) throw noSuchSubuser()
+  return id
 }
 
 /** A customer's first sub-users with their traffic by pool, for the operator. It makes no default sub-user. */

@@ -1,4 +1,5 @@
 import type { CustomerId, OrderId, SubuserId } from '../../../core/ids.ts'
+import { type Metadata, noMetadata } from '../../../core/metadata.ts'
 import {
   big,
   bytes,
@@ -13,6 +14,7 @@ import {
 } from '../../../db/columns.ts'
 import { allIn, allOf, list, padded, sendRows } from '../../../db/rows.ts'
 import type { Reader, Tx, Value } from '../../../db/transaction.ts'
+import { withMetadata } from '../../../db/with-metadata.ts'
 import type { GatewayPort, Subuser, SubuserLimits, WhitelistEntry } from './rules.ts'
 
 const fields = columnsOf<Omit<Subuser, 'limits'>>({
@@ -83,12 +85,21 @@ export async function knownAmong(reader: Reader, ids: readonly string[]): Promis
   return new Set((await allIn<{ id: string }>(reader, ids, sql)).map((row) => row.id))
 }
 
-export const listSubusers = (reader: Reader, customer: CustomerId, after: string, limit: number): Promise<Subuser[]> =>
-  subusers.all(
+/** Those with all of the pairs. */
+export function listSubusers(
+  reader: Reader,
+  customer: CustomerId,
+  after: string,
+  limit: number,
+  pairs: Metadata = noMetadata,
+): Promise<Subuser[]> {
+  const also = withMetadata('subuser', 'id', pairs, 3)
+  return subusers.all(
     reader,
-    `${selectSubusers} WHERE customer_id = $1 AND deleted_at IS NULL AND id > $2 ORDER BY id LIMIT $3`,
-    [customer, after, limit],
+    `${selectSubusers} WHERE customer_id = $1 AND deleted_at IS NULL AND id > $2 ${also.sql} ORDER BY id LIMIT $3`,
+    [customer, after, limit, ...also.values],
   )
+}
 
 /** Sub-users that changed after a position, oldest change first, with or without deleted ones. */
 export const changedAfter = (
