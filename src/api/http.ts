@@ -237,6 +237,8 @@ type Visit = {
   rateLimit?: RateLimitState | undefined
   isPurchase: boolean
   isSale: boolean
+  /** The answer repeats an earlier one under the same key. */
+  isReplay?: boolean
   order?: string | undefined
   key?: string | undefined
   isAdmitted: boolean
@@ -459,7 +461,9 @@ async function answer<By>(
     // a token's sale is in its transaction.
     const isLate = operation.method === 'POST' || turn.hasWaited || hasWaited
     const letInAgain = isLate && !admitted.isCheckedBySale ? letIn : async () => admitted
-    return await answerInTurn(api, limits, bound, call, visit, letInAgain)
+    const answered = await answerInTurn(api, limits, bound, call, visit, letInAgain)
+    if (visit.isReplay) await giveBack?.().catch(() => {})
+    return answered
   } catch (error) {
     // A refusal has rolled its change back. What a fault or a database that does not answer left is not known.
     if (error instanceof Refusal && chargedBy(error) === false) await giveBack?.().catch(() => {})
@@ -483,6 +487,7 @@ async function answerInTurn<By>(
     const { by: caller, name, customer } = await letInAgain()
     if (operation.method === 'POST') await assertNotPipelined(request, visit.hold)
     const called = await runOperation(bound, { ...call, caller })
+    visit.isReplay = called.replayed
     visit.isSale = visit.isPurchase && !called.replayed
     visit.order = called.order ?? undefined
     const issued = called.issued ?? secretIn(called.cookie ?? '')

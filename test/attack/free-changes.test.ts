@@ -104,6 +104,14 @@ describe.each([...engines])('free changes on %s', (engine) => {
     expect((await service.post('/premium/subusers', { name: longName }, { token })).status).toBe(200)
   })
 
+  test('a repeat of a free action under its key counts nothing: 300 repeats leave an allowance of 1,000 rows', async () => {
+    const { token } = await service.newCustomer()
+    const repeat = () => service.post('/premium/subusers', { name: longName }, { token, key: 'once' })
+    for (let round = 0; round <= 300; round += 1) expect((await repeat()).status).toBe(200)
+    expect((await service.get('/premium/subusers', { token })).data.subusers).toHaveLength(2)
+    expect((await service.post('/premium/subusers', { name: longName }, { token })).status).toBe(200)
+  })
+
   test('a key of 255 characters of a free action is stored as a digest, and is found by its text', async () => {
     const { customer, token } = await service.newCustomer()
     const key = longKey('found')
