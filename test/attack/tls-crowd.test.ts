@@ -117,6 +117,8 @@ test('a gateway answers 20 new TLS clients while four addresses keep all 160 con
   const connectTls = async (from: string): Promise<WireClient> => {
     const client = await WireClient.connect(front.port, '127.0.0.1', from, true)
     clients.push(client)
+    // The front learns of a finished handshake up to 25 ms later, and has room for 40 unfinished ones.
+    await until(() => front.shaking <= 20)
     return client
   }
   for (let count = 0; count < maxConnections; count += 1) await connectTls(`127.8.8.${1 + (count % 4)}`)

@@ -25,6 +25,7 @@ describe('a gateway whose shop is down', () => {
     const customer = await createCaller(url, env.TURNPIKE_SANDBOX_TOKEN)
     const bought = await customer.post('/dedicated/buy', { country_code: 'DE', period: 7, count: 1, ipv: 4 })
     const { username, password, exit_ip: from } = bought.data.proxies[0]
+    const saved = join(testDatabase.folder, 'gateway', 'state.log')
     const origin = startOrigin()
     const through = (secret: string) =>
       fetch(origin.url, { proxy: `http://${username}:${secret}@127.0.0.1:${port}` }).then(
@@ -32,6 +33,14 @@ describe('a gateway whose shop is down', () => {
         () => 0,
       )
     expect(await untilTrue(async () => (await through(password)) === 200)).toBe(true)
+    // The gateway may serve the proxy by the shop's answer to a question, before the page with the proxy is saved.
+    expect(
+      await untilTrue(() =>
+        Bun.file(saved)
+          .text()
+          .then((text) => text.includes(username)),
+      ),
+    ).toBe(true)
 
     shop.kill('SIGTERM')
     await shop.exited

@@ -1,6 +1,8 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { expect } from 'bun:test'
+import { readFileSync } from 'node:fs'
 import { createDice, type Dice } from './dice.ts'
 import type { GatewayProcess } from './gateway-process.ts'
+import { readProcessFiles } from './process-files.ts'
 import { isLong } from './scale.ts'
 import { untilTrue } from './turnpike.ts'
 import { untilStill } from './until.ts'
@@ -30,13 +32,15 @@ function slopeOf(points: readonly { readonly sent: number; readonly bytes: numbe
  * long run prints the slope.
  */
 export async function loadProcess(
-  gateway: Pick<GatewayProcess, 'pid' | 'errors'>,
+  gateway: Pick<GatewayProcess, 'pid' | 'errors' | 'env'>,
   { what, count, maxGrowthBytes }: Load,
   act: (dice: Dice) => Promise<number>,
 ): Promise<void> {
   const residentBytes = (): number =>
     1024 * Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${gateway.pid}/status`, 'utf8'))?.[1])
-  const countFiles = (): number => readdirSync(`/proc/${gateway.pid}/fd`).length
+  const shopPort = Number(new URL(gateway.env['TURNPIKE_SHOP_URL'] ?? '').port)
+  const readFiles = () => readProcessFiles(gateway.pid ?? expect.unreachable(), shopPort)
+  const countFiles = (): number => readFiles().length
   const seed = Math.floor(Math.random() * 2 ** 31)
   const startedAt = performance.now()
   let sent = 0
@@ -54,7 +58,8 @@ export async function loadProcess(
     // Each thread of the gateway opens descriptors of its own when it starts.
     await runTo(count / parts, 0)
     await untilStill(countFiles)
-    const filesBefore = countFiles()
+    const before = readFiles()
+    const filesBefore = before.length
     const points = [{ sent, bytes: residentBytes() }]
     for (let part = 2; part <= parts; part += 1) {
       await runTo((count * part) / parts, part * lanes)
@@ -62,12 +67,16 @@ export async function loadProcess(
       const seconds = Math.round((performance.now() - startedAt) / 1000)
       if (isLong) console.log(`${sent} ${what}, ${seconds} s, ${residentBytes() >> 20} MiB, ${countFiles()} files`)
     }
-    await untilTrue(() => countFiles() <= filesBefore)
+    await untilTrue(() => countFiles() <= filesBefore).catch((cause: unknown) => {
+      const left = readFiles().filter((file) => !before.includes(file))
+      throw new Error(`${countFiles() - filesBefore} descriptors are left open, among these: ${left.join(', ')}`, {
+        cause,
+      })
+    })
     const grownBytes = residentBytes() - (points[0]?.bytes ?? 0)
     const slopeKb = Math.round((slopeOf(points) * 10_000) / 1024)
     if (isLong) console.log(`${sent} ${what}: memory grows by ${slopeKb} KB per 10,000`)
     const problems = [
-      ...(countFiles() > filesBefore ? [`${countFiles() - filesBefore} descriptors are left open`] : []),
       ...(grownBytes > maxGrowthBytes ? [`memory has grown by ${grownBytes >> 20} MiB`] : []),
       ...(gateway.errors === '' ? [] : [gateway.errors]),
     ]

@@ -13,6 +13,7 @@ import { freePort } from '../harness/gateway.ts'
 import { type HopGatewayNames, nameGateway, openHopGateway, type TestHopGateway } from '../harness/hop-gateway.ts'
 import { startStopwatch } from '../harness/stopwatch.ts'
 import { attempt, openTunnel, startEcho } from '../harness/tunnel.ts'
+import { untilStill } from '../harness/until.ts'
 
 const exit = someExit({ id: 'ext_far', host: '127.102.0.1', city: 'far', node: 'nod_exit' })
 const pavel = { username: 'pavel-pool-residential-city-far', password: passwordOf('pavel') }
@@ -330,9 +331,8 @@ describe('hops over TLS', () => {
       return mine
     }
     const mine = await once()
-    // Its reactors have opened their own descriptors.
-    await until(() => mine.engine.reactors?.every(({ processorSeconds }) => processorSeconds > 0) ?? true)
-    const others = far.http2?.open
+    // A reactor publishes its count every 100 ms.
+    const others = await untilStill(() => far.http2?.open ?? 0)
     const connectOnce = async (): Promise<void> => {
       const line = mine.hops.open({ ...gateway, tls: gateway.tls ?? { port: 0, name: null, key: '' } })
       let answer = ''
@@ -349,7 +349,8 @@ describe('hops over TLS', () => {
       await until(() => far.http2?.open === others)
     }
     await connectOnce()
-    const before = count()
+    // Its reactors open descriptors of their own as they start.
+    const before = await untilStill(count)
     for (let round = 0; round < 100; round += 1) await connectOnce()
     await until(() => count() <= before)
     await mine.stop()
