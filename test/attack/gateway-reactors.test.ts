@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
 import { LinuxEngine } from '../../src/dataplane/gateway/engines/linux/engine.ts'
 import { makeEngineDeps, passwordOf, type TestGatewayOptions, until } from '../harness/engine.ts'
+import { longTest } from '../harness/long-test.ts'
 import { openTunnel, startEcho } from '../harness/tunnel.ts'
 
 let echo: ReturnType<typeof startEcho>
@@ -39,7 +40,7 @@ function openReactors(reactors: number, options: TestGatewayOptions = {}) {
   return { engine, open, deaths, readCounts, isServed: () => engine.threads.every(({ memory }) => memory.isServing) }
 }
 
-test('200 tunnels divide over 4 reactors: each has 30 to 70 of them', async () => {
+longTest('200 tunnels divide over 4 reactors: each has 30 to 70 of them', async () => {
   const { engine, open, isServed } = openReactors(4)
   await until(isServed)
   const tunnels: Tunnel[] = []

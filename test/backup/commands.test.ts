@@ -8,6 +8,7 @@ import { makeTestDatabase, openTestDatabase } from '../harness/database.ts'
 import { fencesOf } from '../harness/markdown.ts'
 import { endStarted, runCommand, runTurnpike, testDatabaseEnv } from '../harness/turnpike.ts'
 import { addCustomer, wire } from '../harness/wired.ts'
+import { longTest } from '../harness/long-test.ts'
 
 /** Commands whose settings come from their environment, as an operator's do. */
 let commands: CommandServer
@@ -51,7 +52,7 @@ describe('backup, restore, move and reopen commands', () => {
     await testDatabase.remove()
   })
 
-  test('restore prints the time when the backup began', async () => {
+  longTest('restore prints the time when the backup began', async () => {
     const { db, testDatabase } = await openTestDatabase('sqlite')
     await addCustomer(wire(db), 100_000n)
     await db.close()

@@ -12,6 +12,7 @@ import { type Service, startService } from '../harness/service.ts'
 import { type SmtpServer, startSmtp, textOf } from '../harness/smtp.ts'
 import { openChromium, readyWithinMs } from './chromium.ts'
 import { findBarriers, findLandmarkFaults, fitsWidth, openVisitor, shown, type Visitor } from './visitor.ts'
+import { longTest } from '../harness/long-test.ts'
 
 const password = 'correct horse battery'
 const email = 'customer@example.com'
@@ -262,7 +263,7 @@ describe.each([...enginesOf('sqlite')])('customer story on %s', (engine) => {
     expect(await balance()).toBe(before - 160)
   })
 
-  test('a customer generates a list of proxies and adds their own address to the whitelist', async () => {
+  longTest('a customer generates a list of proxies and adds their own address to the whitelist', async () => {
     await page.getByRole('link', { name: 'Generator' }).click()
     await page.getByLabel('How many lines').fill('3')
     await page.getByLabel('Country').selectOption('US')
@@ -360,7 +361,7 @@ describe.each([...enginesOf('sqlite')])('customer story on %s', (engine) => {
       .waitFor()
   })
 
-  test('a read-only API token reads the balance, is refused for purchases, and is refused once revoked', async () => {
+  longTest('a read-only API token reads the balance, is refused for purchases, and is refused once revoked', async () => {
     await open('/api')
     await press('New token')
     await dialog().getByLabel('Name').fill('watcher')
@@ -444,7 +445,7 @@ describe.each([...enginesOf('sqlite')])('customer story on %s', (engine) => {
     expect((await other.get('/auth/v1/customer/session')).status).toBe(401)
   })
 
-  test('a phone sets up the second factor with an otpauth link, asks before a sign-in link replaces its session, and says that a session has ended', async () => {
+  longTest('a phone sets up the second factor with an otpauth link, asks before a sign-in link replaces its session, and says that a session has ended', async () => {
     const session = await openVisitor(browser, shop.url, {
       viewport: { width: 360, height: 740 },
       hasTouch: true,
@@ -491,7 +492,7 @@ describe.each([...enginesOf('sqlite')])('customer story on %s', (engine) => {
     await session.context.close()
   })
 
-  test('a shop without pools, VPN and shared addresses does not offer them', async () => {
+  longTest('a shop without pools, VPN and shared addresses does not offer them', async () => {
     const { dedicated, vpn: _vpn, ...list } = shipped()
     const { 3: _shared, ...kinds } = dedicated.kinds
     await applyCatalogue(shop.services, { ...list, dedicated: { ...dedicated, kinds }, premium: { pools: {} } })

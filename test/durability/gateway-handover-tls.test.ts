@@ -18,6 +18,7 @@ import { basic, openTunnel } from '../harness/transfers.ts'
 import { startEcho } from '../harness/tunnel.ts'
 import { runtimeCommand, untilTrue } from '../harness/turnpike.ts'
 import { until } from '../harness/until.ts'
+import { longTest } from '../harness/long-test.ts'
 
 const [port, tlsPort] = [freePort(), freePort()]
 const payload = Buffer.from('x'.repeat(700))
@@ -168,7 +169,7 @@ test('two takeovers with ACME close no TLS tunnel, refuse no TLS connection, and
   expect(await Promise.all(ends)).toEqual([0, 0])
 })
 
-test('a takeover succeeds while the ACME port is in use, and the new process orders when the port is free', async () => {
+longTest('a takeover succeeds while the ACME port is in use, and the new process orders when the port is free', async () => {
   const own = { TURNPIKE_ACME_NAMES: 'one.test,two.test,three.test' }
   const elsewhere = `127.0.0.2:${pebble.challengePort}`
   await (await gateway.takeOver(undefined, { ...own, TURNPIKE_ACME_LISTEN: elsewhere })).ended

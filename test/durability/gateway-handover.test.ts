@@ -383,7 +383,7 @@ describe.each(databases)('takeover of a running gateway, on %s', (engine) => {
     expect(await attempt(access.protocol, access.at, access.login, echo.spot)).toMatchObject({ status: 200 })
   })
 
-  test('a gateway keeps serving when the TLS port of a takeover cannot be opened, and the command names the port', async () => {
+  longTest('a gateway keeps serving when the TLS port of a takeover cannot be opened, and the command names the port', async () => {
     const other = Bun.listen({ hostname: '::', port: 0, socket: { data() {} } })
     const certificate = putCertificate(await makeCertificate('localhost'))
     const withTls = { ...gateway.env, ...certificate.env, TURNPIKE_GATEWAY_TLS_PORT: String(other.port) }
@@ -399,7 +399,7 @@ describe.each(databases)('takeover of a running gateway, on %s', (engine) => {
 
   // The new process waits 5 s for the shop; the wait itself is tested in handover.test.ts.
   if (isLong)
-    test('a gateway keeps serving when the new process cannot reach the shop, and the command prints the reason', async () => {
+    longTest('a gateway keeps serving when the new process cannot reach the shop, and the command prints the reason', async () => {
       const [access] = accesses as [Access]
       const cutOff = { ...gateway.env, TURNPIKE_SHOP_URL: `http://127.0.0.1:${freePort()}` }
       const { exit, err } = await runTurnpike(['gateway', 'reload'], cutOff)

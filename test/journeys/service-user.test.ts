@@ -46,7 +46,7 @@ describe('a service user without write access to the code', () => {
       stderr: 'pipe',
     })
 
-  test('a service user without a home runs up and commands and writes only to its data folder', async () => {
+  longTest('a service user without a home runs up and commands and writes only to its data folder', async () => {
     const settings = {
       TURNPIKE_DATA: join(own, 'data'),
       TURNPIKE_PORT: String(freePort()),

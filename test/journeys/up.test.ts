@@ -6,6 +6,7 @@ import { type Caller, createCaller } from '../harness/caller.ts'
 import { makePreparedTestDatabase, type TestDatabase } from '../harness/database.ts'
 import { freePort } from '../harness/gateway.ts'
 import { KeyClient, vlessHead } from '../harness/key-client.ts'
+import { longTest } from '../harness/long-test.ts'
 import { startEcho } from '../harness/tunnel.ts'
 import {
   endStarted,
@@ -231,7 +232,7 @@ describe('one turnpike up whose ports other programs hold at first', () => {
     expect(await untilTrue(async () => (await caller.get(quote)).data?.available > 0)).toBe(true)
   })
 
-  test('up gives every file of the data folder mode 0600, whatever modes they had', () => {
+  longTest('up gives every file of the data folder mode 0600, whatever modes they had', () => {
     // up does not open the SQLite file here: `sqlite.test.ts` checks its mode.
     const files = filesOf(testDatabase).filter((path) => !path.includes('turnpike.db'))
     expect(files.map((path) => basename(path))).toEqual(expect.arrayContaining(['secret.key', 'node.json']))
@@ -277,7 +278,7 @@ describe('a start that fails', () => {
     await endStarted()
   })
 
-  test('up exits 2 and closes the shop when the gateway cannot use a setting', async () => {
+  longTest('up exits 2 and closes the shop when the gateway cannot use a setting', async () => {
     const { env } = settingsOf(testDatabase)
     const ended = await runTurnpike(['up'], { ...env, TURNPIKE_GATEWAY_LISTEN: '203.0.113.9' })
     expect([ended.exit, ended.out]).toEqual([2, ''])

@@ -6,6 +6,7 @@ import { untilTrue } from '../harness/turnpike.ts'
 import type { AttackName } from './bounds.ts'
 import { runStorm, type StormOptions } from './storm.ts'
 import { toTable } from './table.ts'
+import { longTest } from '../harness/long-test.ts'
 
 /** Attacks that a test can run beside others: they use no more of the machine than a customer. */
 const quiet: readonly AttackName[] = [
@@ -36,7 +37,7 @@ function isRunning(pid: number): boolean {
   }
 }
 
-test('SIGTERM to a storm ends its shop and its gateway', async () => {
+longTest('SIGTERM to a storm ends its shop and its gateway', async () => {
   const command = [
     process.execPath,
     '--no-env-file',

@@ -246,7 +246,7 @@ describe('a VPN subscription bought over the API', () => {
   /** A worker calls one shop. */
   let upCaller: NamespaceWorker | undefined
 
-  test('turnpike up plans no VPN node for a sandbox beside another node on the machine', async () => {
+  longTest('turnpike up plans no VPN node for a sandbox beside another node on the machine', async () => {
     await net.inside(net.node, ['nft', 'add', 'table', 'inet', 'turnpike_vpn_other'])
     const plan = `const { planSandboxVpn } = await import('${join(program, '../sandbox-vpn.ts')}')
       const { readConfig } = await import('${join(program, '../settings/config.ts')}')

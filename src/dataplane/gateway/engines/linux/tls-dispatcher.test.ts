@@ -11,6 +11,7 @@ import { readAddress } from '../../../../core/address.ts'
 import { readCertificate } from '../../../tls/certificate.ts'
 import { makeTicketKey } from '../../../tls/openssl/ticket-keys.ts'
 import { LinuxEngine } from './engine.ts'
+import { longTest } from '../../../../../test/harness/long-test.ts'
 
 const ticketKey = makeTicketKey()
 /** On a starved machine 100 connections take longer than the 10 s that a client without a request has. */
@@ -89,7 +90,7 @@ test('a reactor that dies closes its TLS connections and descriptors, and the ne
 
 const connectionsOf = ({ threads }: LinuxEngine): number[] => threads.map(({ memory }) => memory.status.connections)
 
-test('100 TLS connections divide over 2 reactors: each has 40 to 60, and the death of one ends only its own', async () => {
+longTest('100 TLS connections divide over 2 reactors: each has 40 to 60, and the death of one ends only its own', async () => {
   const { engine, front, restarts, join, stop } = open({ max: 1000, reactors: 2 })
   try {
     await until(() => engine.threads.every(({ memory }) => memory.isServing))
