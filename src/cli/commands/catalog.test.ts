@@ -109,6 +109,8 @@ describe('turnpike catalog', () => {
       expect([twice.code, twice.message.includes('has the key vpn twice')]).toEqual(['usage', true])
       const endless = await refusalOf(type(command, await write('endless.yaml', 'vpn: &vpn\n  again: *vpn\n')))
       expect([endless.code, endless.message.includes('it contains itself')]).toEqual(['usage', true])
+      const deep = await refusalOf(type(command, await write('deep.yaml', '['.repeat(30_000) + ']'.repeat(30_000))))
+      expect([deep.code, deep.message.includes('more than 16 levels')]).toEqual(['usage', true])
       const missing = await refusalOf(type(command, join(folder, 'none.yaml')))
       expect([missing.code, missing.message.includes('There is no file')]).toEqual(['usage', true])
       const empty = await refusalOf(type(command, await write('empty.yaml', '')))

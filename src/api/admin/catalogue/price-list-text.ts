@@ -18,16 +18,22 @@ type PriceListText =
   | { readonly problem: 'not_yaml'; readonly detail: string }
   | { readonly problem: 'key_twice'; readonly key: string }
 
+const tooLarge = {
+  problem: 'not_yaml',
+  detail: 'it contains itself, more than 16 levels, or more than 20,000 values',
+} as const
+
 /** Parses a price list in YAML or JSON, for the API and the command line. A key that occurs twice is a problem. */
 export function readPriceListText(text: string): PriceListText {
   let value: unknown
   try {
     value = Bun.YAML.parse(text)
   } catch (error) {
+    // The parser calls itself for each level.
+    if (error instanceof RangeError) return tooLarge
     return { problem: 'not_yaml', detail: error instanceof Error ? error.message : 'it cannot be read' }
   }
-  if (countValues(value) > maxValues)
-    return { problem: 'not_yaml', detail: 'it contains itself, or more than 20,000 values' }
+  if (countValues(value) > maxValues) return tooLarge
   const key = findDuplicateKey(text)
   return key === undefined ? { value } : { problem: 'key_twice', key }
 }
