@@ -51,8 +51,8 @@ export function createChangeBudget(
 }
 
 /**
- * The rows that a request writes for free, weighted by what it sends, each pair of `metadata` as a row: for each of its `ids`, or once. Purchases and
- * payments count nothing: they have limits of their own.
+ * The rows that a request writes for free, weighted by what it sends, each pair of `metadata` as a row: for each of its
+ * `ids`, or once. Purchases and payments count nothing: they have limits of their own.
  */
 export function rowsChangedBy(operation: Operation, { ids, ...texts }: Readonly<Record<string, unknown>>): number {
   if (scopeOf(operation) !== 'trade' || operation.charges === true) return 0

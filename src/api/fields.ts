@@ -1,5 +1,8 @@
 import { z } from '@hono/zod-openapi'
 import { type ProblemArguments, problem } from '../core/messages/problems.ts'
+import { type Kopecks, readRoubles } from '../core/money.ts'
+import { Refusal } from '../core/refusal.ts'
+import { toIso } from '../core/time.ts'
 import {
   isMetadataKey,
   isMetadataValue,
@@ -9,10 +12,7 @@ import {
   maxMetadataKeys,
   maxMetadataValue,
   noMetadata,
-} from '../core/metadata.ts'
-import { type Kopecks, readRoubles } from '../core/money.ts'
-import { Refusal } from '../core/refusal.ts'
-import { toIso } from '../core/time.ts'
+} from '../domains/metadata/rules.ts'
 
 /** An instant that examples are made of: what the description shows is the same on every day. */
 export const exampleAt = 1_760_000_000_000
@@ -155,6 +155,7 @@ const metadataValue = () =>
     .openapi({ maxLength: maxMetadataValue })
 const hasFewKeys = (pairs: object): boolean => Object.keys(pairs).length <= maxMetadataKeys
 const tooManyKeys = problem('max_items', { max: maxMetadataKeys })
+const metadataLimits = 'Up to 20 keys of 40 characters, values of 500. Part of the request for `Idempotency-Key`.'
 const exampleMetadata: Metadata = { client: '4711' }
 
 /** A customer's own pairs in a request that creates something. */
@@ -168,7 +169,7 @@ export const newMetadata = (description: string) =>
       type: 'object',
       maxProperties: maxMetadataKeys,
       additionalProperties: { type: 'string', maxLength: maxMetadataValue },
-      description: `${description} Up to 20 keys of 40 characters, values of 500. Part of the request for \`Idempotency-Key\`.`,
+      description: `${description} ${metadataLimits}`,
       example: exampleMetadata,
     })
 

@@ -1,4 +1,3 @@
-import type { Metadata, MetadataKind } from '../core/metadata.ts'
 import type { Value } from './transaction.ts'
 
 /**
@@ -6,9 +5,9 @@ import type { Value } from './transaction.ts'
  * `after` others. Each pair is one range of the index `metadata_by_value`.
  */
 export function withMetadata(
-  kind: MetadataKind,
+  kind: string,
   column: string,
-  pairs: Metadata,
+  pairs: Readonly<Record<string, string>>,
   after: number,
 ): { readonly sql: string; readonly values: readonly Value[] } {
   const subject = kind === 'proxy' ? 'CAST(subject AS BIGINT)' : 'subject'

@@ -1,5 +1,4 @@
 import type { CustomerId, OrderId, TokenId } from '../../core/ids.ts'
-import { type Metadata, noMetadata } from '../../core/metadata.ts'
 import {
   bytes,
   columnsOf,
@@ -16,6 +15,7 @@ import {
 import { allOf, changeMarkOf, chunked, countBy, list, sendIn, sendRows } from '../../db/rows.ts'
 import type { Reader, Tx, Value } from '../../db/transaction.ts'
 import { withMetadata } from '../../db/with-metadata.ts'
+import { type Metadata, noMetadata } from '../metadata/rules.ts'
 import { graceMs, type PortType, type Proxy } from './rules.ts'
 
 const columns = columnsOf<Omit<Proxy, 'portType'>>({

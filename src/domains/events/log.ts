@@ -1,11 +1,11 @@
 import type { Sha256 } from '../../core/chain.ts'
 import type { CustomerId, OrderId } from '../../core/ids.ts'
 import { fieldProblem } from '../../core/messages/problems.ts'
-import type { Metadata } from '../../core/metadata.ts'
 import { malformed } from '../../core/refusal.ts'
 import type { Clock } from '../../core/time.ts'
 import type { Database, Tx } from '../../db/transaction.ts'
 import { metadataOf } from '../metadata/index.ts'
+import type { Metadata } from '../metadata/rules.ts'
 import {
   type CustomerEvent,
   type DomainEvent,

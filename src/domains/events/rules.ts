@@ -1,5 +1,5 @@
 import { type CustomerId, type OrderId, operatorsOwner } from '../../core/ids.ts'
-import type { Metadata, MetadataKind } from '../../core/metadata.ts'
+import type { Metadata, MetadataKind } from '../metadata/rules.ts'
 
 /** The thing, then what happened to it. `docs/api/events.md` lists the data of each. */
 export const eventTypes = [

@@ -1,14 +1,8 @@
 import type { CustomerId } from '../../core/ids.ts'
-import {
-  changedMetadata,
-  type Metadata,
-  type MetadataChange,
-  type MetadataKind,
-  maxMetadataKeys,
-} from '../../core/metadata.ts'
 import { refuseField } from '../../core/refusal.ts'
 import type { Database, Tx } from '../../db/transaction.ts'
 import type { Ledger } from '../ledger/index.ts'
+import { changedMetadata, type Metadata, type MetadataChange, type MetadataKind, maxMetadataKeys } from './rules.ts'
 import { metadataOf, writeChange } from './store.ts'
 
 /** The canonical id of a thing. One that the customer does not have is refused with the refusal of its product. */

@@ -1,7 +1,7 @@
 import type { CustomerId } from '../../core/ids.ts'
-import type { Metadata, MetadataChange, MetadataKind } from '../../core/metadata.ts'
 import { allOf, sendIn, sendRows } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
+import type { Metadata, MetadataChange, MetadataKind } from './rules.ts'
 
 /** Writes pairs on new things. */
 export function attachMetadata(

@@ -1,10 +1,10 @@
 import type { CustomerId, OrderId, TokenId } from '../../core/ids.ts'
-import type { Metadata } from '../../core/metadata.ts'
 import { type Kopecks, kopecks, subtract, toRoubles, zero } from '../../core/money.ts'
 import { Refusal } from '../../core/refusal.ts'
 import type { Vault } from '../../core/vault.ts'
 import type { DomainEvent } from '../events/rules.ts'
 import type { Account, Posting } from '../ledger/rules.ts'
+import type { Metadata } from '../metadata/rules.ts'
 
 /** Plain JSON: the input of an order and the calculation of its price. */
 export type Plain = string | number | boolean | null | readonly Plain[] | { readonly [name: string]: Plain }

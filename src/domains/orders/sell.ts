@@ -1,5 +1,4 @@
 import { type CustomerId, makeId, type OrderId, type RandomBytes, type TokenId } from '../../core/ids.ts'
-import { type Metadata, type MetadataKind, noMetadata } from '../../core/metadata.ts'
 import type { Kopecks } from '../../core/money.ts'
 import type { Refusal } from '../../core/refusal.ts'
 import type { Clock } from '../../core/time.ts'
@@ -12,6 +11,7 @@ import type { DomainEvent } from '../events/rules.ts'
 import type { Ledger, Payer } from '../ledger/index.ts'
 import { type Account, assertCovers } from '../ledger/rules.ts'
 import { attachMetadata } from '../metadata/index.ts'
+import { type Metadata, type MetadataKind, noMetadata } from '../metadata/rules.ts'
 import { keyReused, requestInProgress } from './errors.ts'
 import {
   answerContext,

@@ -1,10 +1,10 @@
 import type { CustomerId, OrderId, TokenId } from '../../core/ids.ts'
-import type { Metadata } from '../../core/metadata.ts'
 import { type Kopecks, kopecks } from '../../core/money.ts'
 import { type Column, columnsOf, idColumn, int, money, orNull, type Row, textColumn } from '../../db/columns.ts'
 import { allOf, changesOne, countBy, list, pastPrefix, readWide, type WideSum, wideSum } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
 import { withMetadata } from '../../db/with-metadata.ts'
+import type { Metadata } from '../metadata/rules.ts'
 import { type AnswerRow, type KeyForms, type Order, type Plain, readPlain } from './rules.ts'
 
 const json = (name: string): Column<Plain> => ({

@@ -1,9 +1,9 @@
 import { readId } from '../../../core/ids.ts'
-import { type Metadata, noMetadata } from '../../../core/metadata.ts'
 import { kopecks, toRoubles } from '../../../core/money.ts'
 import { Refusal } from '../../../core/refusal.ts'
 import { toIso } from '../../../core/time.ts'
 import type { Posting } from '../../../domains/ledger/rules.ts'
+import { type Metadata, noMetadata } from '../../../domains/metadata/rules.ts'
 import { isIdempotencyKey, type Order, type Plain } from '../../../domains/orders/rules.ts'
 import {
   checked,

@@ -1,10 +1,10 @@
 import { type CountryCode, readCountry } from '../../../core/country.ts'
 import { problem } from '../../../core/messages/problems.ts'
-import type { Metadata } from '../../../core/metadata.ts'
 import { Refusal } from '../../../core/refusal.ts'
 import { toDateEnd, toIso } from '../../../core/time.ts'
 import { maxExported, type PortType, type Proxy, type ProxyStatus } from '../../../domains/dedicated/rules.ts'
 import type { TlsEndpoint } from '../../../domains/fleet/rules.ts'
+import type { Metadata } from '../../../domains/metadata/rules.ts'
 import type { Ipv } from '../../../domains/stock/rules.ts'
 import {
   balanceAfter,

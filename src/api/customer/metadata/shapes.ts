@@ -1,5 +1,5 @@
-import { metadataKinds } from '../../../core/metadata.ts'
 import { Refusal } from '../../../core/refusal.ts'
+import { metadataKinds } from '../../../domains/metadata/rules.ts'
 import { choice, metadataChange, shownMetadata, text } from '../../fields.ts'
 import { operationsOf, z } from '../../operation.ts'
 
@@ -11,8 +11,8 @@ const kind = () =>
 export const setMetadata = operation('setMetadata', 'POST /metadata', {
   summary: 'Set your own keys and values on an order, proxy, sub-user or subscription',
   description:
-    'For the ids of your own program. Lists find them by `?metadata[KEY]=VALUE`, and events carry those of their thing. ' +
-    'A thing has at most 20 keys of 1 to 40 printable characters without brackets, and values of at most 500.',
+    'For the ids of your own program. Lists find them by `?metadata[KEY]=VALUE`, and events carry those of their ' +
+    'thing. A thing has at most 20 keys of 1 to 40 printable characters without brackets, and values of at most 500.',
   body: z.object({
     kind: kind(),
     id: z

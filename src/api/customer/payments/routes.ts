@@ -1,7 +1,7 @@
 import { readId } from '../../../core/ids.ts'
-import type { Metadata } from '../../../core/metadata.ts'
 import { add, toRoubles } from '../../../core/money.ts'
 import { namedWithin, Refusal } from '../../../core/refusal.ts'
+import type { Metadata } from '../../../domains/metadata/rules.ts'
 import type { Payments, PaymentWatch, PurchaseInput } from '../../../domains/payments/index.ts'
 import { toPay } from '../../../domains/payments/rules.ts'
 import { orRefuse } from '../../answers.ts'

@@ -1,7 +1,7 @@
 import { problem } from '../../../core/messages/problems.ts'
-import { type Metadata, noMetadata } from '../../../core/metadata.ts'
 import { Refusal } from '../../../core/refusal.ts'
 import { toIso } from '../../../core/time.ts'
+import { type Metadata, noMetadata } from '../../../domains/metadata/rules.ts'
 import type { Subuser, SubuserLimits } from '../../../domains/premium/subusers/rules.ts'
 import {
   balanceAfter,

@@ -1,9 +1,9 @@
 import { type PeerId, readId } from '../../../core/ids.ts'
 import { fieldProblem, problem } from '../../../core/messages/problems.ts'
-import { type Metadata, noMetadata } from '../../../core/metadata.ts'
 import { type Kopecks, toRoubles } from '../../../core/money.ts'
 import { Refusal, refuseField } from '../../../core/refusal.ts'
 import { toIso } from '../../../core/time.ts'
+import { type Metadata, noMetadata } from '../../../domains/metadata/rules.ts'
 import { maxSlots } from '../../../domains/pricing/rules.ts'
 import {
   ipv4Text,

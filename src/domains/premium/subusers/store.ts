@@ -1,5 +1,4 @@
 import type { CustomerId, OrderId, SubuserId } from '../../../core/ids.ts'
-import { type Metadata, noMetadata } from '../../../core/metadata.ts'
 import {
   big,
   bytes,
@@ -15,6 +14,7 @@ import {
 import { allIn, allOf, list, padded, sendRows } from '../../../db/rows.ts'
 import type { Reader, Tx, Value } from '../../../db/transaction.ts'
 import { withMetadata } from '../../../db/with-metadata.ts'
+import { type Metadata, noMetadata } from '../../metadata/rules.ts'
 import type { GatewayPort, Subuser, SubuserLimits, WhitelistEntry } from './rules.ts'
 
 const fields = columnsOf<Omit<Subuser, 'limits'>>({
