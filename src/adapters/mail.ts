@@ -22,6 +22,8 @@ export function createMail(
     { url: settings.url, connectionTimeout: timeoutMs, socketTimeout: timeoutMs },
     { from: settings.from },
   )
+  const toMessage = ({ fromName: name, ...letter }: Letter) =>
+    name === undefined ? letter : { ...letter, from: { name, address: settings.from } }
   const waiting: Letter[] = []
   let isStopping = false
   let sending: Promise<void> | undefined
@@ -29,7 +31,7 @@ export function createMail(
   async function send(letter: Letter): Promise<void> {
     for (let tried = 1; ; tried += 1) {
       try {
-        await transport.sendMail(letter)
+        await transport.sendMail(toMessage(letter))
         return log.info('letter sent', { subject: letter.subject })
       } catch (fault) {
         log.error('letter not sent', { subject: letter.subject, tried, ...codesOf(fault) })
@@ -47,7 +49,7 @@ export function createMail(
   return {
     async send(letter) {
       try {
-        await transport.sendMail(letter)
+        await transport.sendMail(toMessage(letter))
         log.info('letter sent', { subject: letter.subject })
         return true
       } catch (fault) {

@@ -1,4 +1,6 @@
 import { Refusal } from '../core/refusal.ts'
+import type { Brands } from '../domains/brand/index.ts'
+import { type Brand, shadesOf, usualAccent } from '../domains/brand/rules.ts'
 import { plainHeaders } from './answers.ts'
 import { isAccepted } from './respond.ts'
 
@@ -22,9 +24,24 @@ const forms = [
   ['gz', 'gzip'],
 ] as const
 
+/** The page with the brand, which its script reads. The shipped accent has shades of its own. */
+function withBrand(html: string, { name, accent, logo, icon }: Brand): string {
+  const shades = accent === usualAccent ? undefined : shadesOf(accent)
+  const told = Bun.escapeHTML(JSON.stringify({ name, logo, shades }))
+  const titled = html.replace(
+    '<title>Turnpike</title>',
+    () => `<meta name="brand" content="${told}"><title>${Bun.escapeHTML(name)}</title>`,
+  )
+  return icon === undefined ? titled : titled.replace(/<link rel="icon"[^>]*>/, `<link rel="icon" href="${icon}">`)
+}
+
 const notBuilt = 'The console is not built. Run "npm run console". The API is described at /docs.\n'
 
-export function openConsole(folder: URL, random: (bytes: number) => Uint8Array): readonly ConsoleRoute[] {
+export function openConsole(
+  folder: URL,
+  random: (bytes: number) => Uint8Array,
+  brands?: Pick<Brands, 'current'>,
+): readonly ConsoleRoute[] {
   const at = (name: string) => Bun.file(new URL(name, folder))
 
   /** With another nonce each time, for the styles that the page makes while it runs. */
@@ -34,7 +51,9 @@ export function openConsole(folder: URL, random: (bytes: number) => Uint8Array):
       return new Response(notBuilt, { status: 503, headers: { ...plainHeaders, 'Content-Type': 'text/plain' } })
     }
     const nonce = random(16).toBase64()
-    return new Response((await page.text()).replace('{nonce}', nonce), {
+    const brand = await brands?.current().catch(() => undefined)
+    const text = (await page.text()).replace('{nonce}', nonce)
+    return new Response(brand ? withBrand(text, brand) : text, {
       headers: {
         ...plainHeaders,
         'Content-Type': 'text/html; charset=utf-8',

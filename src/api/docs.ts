@@ -46,6 +46,7 @@ const policy =
 export async function readDocs(
   path: string,
   language: AnswerLanguage,
+  brand?: string,
 ): Promise<{ body: string; headers: Record<string, string> }> {
   const source = sources.get(path)?.[language]
   if (source === undefined) throw new Error(`/docs has no ${path}.`)
@@ -58,7 +59,7 @@ export async function readDocs(
         ? toLanguage(text, language)
         : text
   return {
-    body,
+    body: types[type] === 'text/html' && brand !== undefined ? withName(body, brand) : body,
     headers: {
       'Content-Type': `${types[type]}; charset=utf-8`,
       'Content-Security-Policy': policy,
@@ -69,6 +70,13 @@ export async function readDocs(
     },
   }
 }
+
+/** A page with the shop's name in place of the program's, in its title and its head. */
+const withName = (html: string, name: string): string =>
+  html.replace(
+    /(<title>(?:[^<]*[^\w<])?|<span>)Turnpike(?=[^\w])/g,
+    (_, before: string) => before + Bun.escapeHTML(name),
+  )
 
 const read = (source: string): Promise<string> => Bun.file(new URL(source, import.meta.url)).text()
 

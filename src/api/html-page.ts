@@ -1,6 +1,11 @@
-const baseStyle = `
-:root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif }
+import { accentOnDark, type Brand } from '../domains/brand/rules.ts'
+
+const baseStyle = ({ accent }: Pick<Brand, 'accent'>): string => `
+:root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; --accent: ${accent} }
+@media (prefers-color-scheme: dark) { :root { --accent: ${accentOnDark(accent)} } }
 body { margin: 0 auto; max-width: 30rem; padding: 1.5rem }
+header { display: flex; align-items: center; gap: .6rem; margin-bottom: 1.5rem; font-weight: 650; color: var(--accent) }
+header img { height: 2rem; max-width: 10rem }
 h1 { font-size: 1.3rem; margin: 0 0 .25rem }
 p { margin: .5rem 0 }
 small { opacity: .75 }
@@ -8,26 +13,53 @@ small { opacity: .75 }
 
 export const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`)
 
-/** Small pages for people, without script. Their policy allows this style and, if given, a form to this shop. */
+/** Logo and name, as the head of a page shows them. */
+export const brandMarkup = ({ name, logo }: Pick<Brand, 'name' | 'logo'>): string =>
+  `${logo === undefined ? '' : `<img src="${logo}" alt="">`}<span>${escapeHtml(name)}</span>`
+
+export const iconOf = ({ icon }: Pick<Brand, 'icon'>): string =>
+  icon === undefined ? '' : `<link rel="icon" href="${icon}">`
+
+/**
+ * Small pages for people with the shop's brand, without script. Their policy allows this style, the logo and, if given,
+ * a form to this shop.
+ */
 export function createHtmlPages(extraStyle: string, form: 'self' | 'none') {
-  const style = baseStyle + extraStyle
-  const styleHash = new Bun.CryptoHasher('sha256').update(style).digest('base64')
+  const kept = new Map<string, { readonly style: string; readonly policy: string }>()
+  const styleOf = ({ accent }: Brand) => {
+    const known = kept.get(accent)
+    if (known) return known
+    const style = baseStyle({ accent }) + extraStyle
+    const hash = new Bun.CryptoHasher('sha256').update(style).digest('base64')
+    const policy =
+      `default-src 'none'; style-src 'sha256-${hash}'; img-src 'self'; base-uri 'none'; ` +
+      `form-action '${form}'; frame-ancestors 'none'`
+    kept.clear()
+    kept.set(accent, { style, policy })
+    return { style, policy }
+  }
   return {
-    policy:
-      `default-src 'none'; style-src 'sha256-${styleHash}'; base-uri 'none'; ` +
-      `form-action '${form}'; frame-ancestors 'none'`,
+    policyOf: (brand: Brand): string => styleOf(brand).policy,
 
     /** `title` and `heading` are texts, `content` is markup. */
-    write: (language: 'en' | 'ru', title: string, heading: string, content: string): string => `<!doctype html>
+    write: (
+      brand: Brand,
+      language: 'en' | 'ru',
+      title: string,
+      heading: string,
+      content: string,
+    ): string => `<!doctype html>
 <html lang="${language}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="robots" content="noindex">
-<title>${escapeHtml(title)}</title>
-<style>${style}</style>
+<title>${escapeHtml(title)} · ${escapeHtml(brand.name)}</title>
+${iconOf(brand)}
+<style>${styleOf(brand).style}</style>
 </head>
 <body>
+<header>${brandMarkup(brand)}</header>
 <main>
 <h1>${escapeHtml(heading)}</h1>
 ${content}

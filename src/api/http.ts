@@ -5,6 +5,7 @@ import { KeyedSemaphore } from '../core/keyed-semaphore.ts'
 import { Refusal, refuseField } from '../core/refusal.ts'
 import type { Clock } from '../core/time.ts'
 import type { OpenTokenBuckets } from '../core/token-buckets.ts'
+import type { Brands } from '../domains/brand/index.ts'
 import type { Caller, Customers } from '../domains/customers/index.ts'
 import type { Scope } from '../domains/customers/rules.ts'
 import { isIdempotencyKey } from '../domains/orders/rules.ts'
@@ -36,7 +37,7 @@ import { withCors } from './cors.ts'
 import { type ApiProfile, createDescription, customerApiProfile } from './describe.ts'
 import { docsEntrances, docsPaths, readDocs, russianDescriptionPath } from './docs.ts'
 import { createRussianDescription } from './docs-russian.ts'
-import { languageOf, pageLanguageOf } from './language.ts'
+import { type AnswerLanguage, languageOf, pageLanguageOf } from './language.ts'
 import { isWhole, type Operation, scopeOf, takesKey } from './operation.ts'
 import { createPublicServing, type PublicOperation } from './public-api.ts'
 import { createRateLimit, type RateLimit, type RateLimitState } from './rate.ts'
@@ -46,9 +47,6 @@ import { type FindSold, withTerms } from './sold.ts'
 import type { TimerClock } from './timing.ts'
 import { readFields, readQuery } from './validate.ts'
 import { findWarnings } from './warnings.ts'
-
-/** The seller's contact as visitors see it, and the `mailto:` or `https:` link to it. */
-export type Contact = { readonly text: string; readonly url: string }
 
 /** A page or a file outside the API: no token is needed, and a limit of its own holds for each source address. */
 export type PlainRoute = {
@@ -191,6 +189,8 @@ export type HttpDeps = {
   readonly others?: readonly Mounted[]
   readonly plain?: readonly PlainRoute[]
   readonly console?: readonly ConsoleRoute[]
+  /** The name on the pages of `/docs`; the program's own by default. */
+  readonly brands?: Pick<Brands, 'current'>
   readonly version: string
   /** The shop's public address, for the description. Known once the shop listens. */
   readonly publicUrl: () => string
@@ -332,10 +332,12 @@ function addPages(app: App, deps: HttpDeps): void {
     })
   }
   for (const page of deps.console ?? []) app.get(page.path, (context) => page.answer(context.req.raw))
+  const readBranded = async (path: string, language: AnswerLanguage) =>
+    readDocs(path, language, (await deps.brands?.current().catch(() => undefined))?.name)
   for (const path of docsPaths) {
     const serve = {
-      en: createSharedAnswer(() => readDocs(path, 'en')),
-      ru: createSharedAnswer(() => readDocs(path, 'ru')),
+      en: createSharedAnswer(() => readBranded(path, 'en')),
+      ru: createSharedAnswer(() => readBranded(path, 'ru')),
     }
     app.get(path, ({ req }) => serve[pageLanguageOf(req.query('lang'), req.raw.headers)](req.raw))
   }

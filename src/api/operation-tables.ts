@@ -1,4 +1,5 @@
 import * as alerts from './admin/alerts/shapes.ts'
+import * as brand from './admin/brand/shapes.ts'
 import * as catalogue from './admin/catalogue/shapes.ts'
 import * as customers from './admin/customers/shapes.ts'
 import * as mailings from './admin/mailings/shapes.ts'
@@ -47,6 +48,7 @@ const customerShapes = {
 }
 const operatorShapes = {
   alerts,
+  brand,
   catalogue,
   customers,
   mailings,

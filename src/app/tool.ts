@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { type Command, machineCommand } from '../cli/command.ts'
 import { alertCommands } from '../cli/commands/alerts.ts'
+import { brandCommands } from '../cli/commands/brand.ts'
 import { customerCommands } from '../cli/commands/customers.ts'
 import { mailingCommands } from '../cli/commands/mailings.ts'
 import { nodeCommands, thingCommands } from '../cli/commands/network.ts'
@@ -72,6 +73,7 @@ export const operationCommands = [
   ...paymentCommands,
   ...alertCommands,
   ...mailingCommands,
+  ...brandCommands,
   ...catalogueCommands,
   ...stockCommands,
   ...nodeCommands,

@@ -231,6 +231,36 @@ describe.each([...enginesOf('sqlite')])('operator story on %s', (engine) => {
     await press('English')
   })
 
+  test('the owner sets name and colour with a preview, a pale colour is refused, and the next page has the brand', async () => {
+    await open('/brand')
+    await page.getByLabel('Name of the shop').fill('Fast Lane')
+    await page.getByLabel('Accent colour').fill('#ffd400')
+    const look = page.locator('form').filter({ has: page.getByLabel('Accent colour') })
+    await look.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('the nearest darker colour is #8a7200').first().waitFor()
+    await page.getByLabel('Accent colour').fill('#1d4ed8')
+    await look.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('Saved.').first().waitFor()
+    await page.locator('.brand-preview.dark').getByText('Fast Lane').waitFor()
+    const svg = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><circle cx="4" cy="4" r="4"/></svg>'
+    await page
+      .locator('input[type=file]')
+      .first()
+      .setInputFiles({
+        name: 'logo.svg',
+        mimeType: 'image/svg+xml',
+        buffer: Buffer.from(svg),
+      })
+    await page.getByRole('img', { name: 'Logo' }).waitFor()
+    expect(await findBarriers(page)).toEqual([])
+    await page.reload()
+    await page.getByRole('link', { name: 'Fast Lane' }).first().waitFor()
+    expect(await page.title()).toBe('Brand · Fast Lane')
+    const accent = "getComputedStyle(document.documentElement).getPropertyValue('--mantine-color-pine-6')"
+    expect(await page.evaluate<string>(accent)).toBe('#1d4ed8')
+    await page.evaluate("location.hash = '#/alerts'")
+  })
+
   test("an operator who may only read sees no buttons, and a customer's token opens no operator's page", async () => {
     await press('Sign out')
     await page.getByRole('heading', { name: 'Sign in as operator' }).waitFor()

@@ -191,6 +191,8 @@ async function addWebhooks({ services, clock }: Shop, { customer }: Buyer): Prom
   await webhooks.update(customer, second, { enabled: false })
   await webhooks.remove(customer, third)
   await webhooks.add(operatorsOwner, { url: 'mailto:duty@example.com', events: ['node.lost'] })
+  await services.brands.setLines({ name: 'Filled', contact: 'help@shop.example' })
+  await services.brands.setImage('icon', btoa('<svg xmlns="http://www.w3.org/2000/svg"></svg>'))
   await services.notices.announcePrices(
     { product: 'vpn', endsWithinDays: 30, node: null },
     { effectiveAt: clock.nowMs + 86_400_000, textEn: 'VPN costs more.', textRu: null },

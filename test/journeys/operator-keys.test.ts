@@ -14,7 +14,7 @@ const repeatable = `
   revokeNode disableProvider enableProvider setProvider setReferralTerms endCode resolveUnmatched assignExit drainExit
   removeExit disableVpn enableVpn moveVpn addStock assignRange moveRange quarantineAddress quarantineRange retireAddress
   retireRange startVerify startReconcile makeCheckpoint redeliverAlert removeAlertEndpoint rotateAlertEndpoint
-  testAlertEndpoint updateAlertEndpoint stopMailing`
+  testAlertEndpoint updateAlertEndpoint stopMailing setBrand setBrandText setBrandImage`
 /** POSTs that change nothing. */
 const reading = 'compareCatalogue convertCatalogue compareExit checkProxy countMailing'
 /** Its answer is a cookie: a repeat opens a second view, which ends after an hour. */

@@ -16,7 +16,7 @@ const oneIn: Readonly<Record<Engine, number>> = isLong ? { sqlite: 1, postgres: 
 const nameOf = (edit: Edit): string => `${edit.table}.${edit.column || '*'} ${edit.kind}`
 
 /** Notes of attempts, and state that the next look of a job writes again: the share of found edits leaves them out. */
-const passing = new Set(['alerts', 'webhook_progress', 'webhook_deliveries'])
+const passing = new Set(['alerts', 'brand_texts', 'brand_images', 'webhook_progress', 'webhook_deliveries'])
 
 const excuseFor = (edit: Edit): Unseen | undefined =>
   unseen.find(

@@ -47,6 +47,16 @@ export const unseen: readonly Unseen[] = [
     because: 'it only chooses which answers an erasure deletes before their week is over; no row repeats it',
   },
   {
+    table: 'brand_texts',
+    column: '',
+    because: 'it is how pages look; no row repeats it, and an operator sees it on every page',
+  },
+  {
+    table: 'brand_images',
+    column: '',
+    because: 'it is how pages look; no row repeats it, and an operator sees it on every page',
+  },
+  {
     table: 'proxies',
     column: 'username',
     kinds: ['changed'],

@@ -187,6 +187,7 @@ export const below: Readonly<Record<string, readonly string[]>> = {
   webhooks: ['customers', 'events'],
   alerts: ['events'],
   notices: ['events'],
+  brand: [],
   premium: ['customers', 'events', 'fleet', 'ledger', 'metadata', 'orders', 'payments', 'pricing', 'stock', 'traffic'],
   vpn: ['customers', 'events', 'fleet', 'ledger', 'orders', 'payments', 'pricing', 'traffic'],
 }

@@ -3,6 +3,7 @@ import type { CustomerId, OperatorTokenId } from '../../core/ids.ts'
 import type { Stalls } from '../../core/stall-monitor.ts'
 import type { Clock } from '../../core/time.ts'
 import type { Alerts } from '../../domains/alerts/index.ts'
+import type { Brands } from '../../domains/brand/index.ts'
 import type { Customers } from '../../domains/customers/index.ts'
 import { type Customer, registeredName } from '../../domains/customers/rules.ts'
 import type { Outages, ProxyOperator, RangeOperator } from '../../domains/dedicated/index.ts'
@@ -165,6 +166,7 @@ export type Invited = { readonly operator: Operator; readonly text: string; read
 
 export type AdminDeps = {
   readonly customers: Customers
+  readonly brands: Brands
   readonly identities: Identities
   readonly signIn: SignIn
   readonly registration: Pick<Registration, 'invite'>

@@ -1,6 +1,7 @@
 import { readId } from '../../core/ids.ts'
 import { Refusal } from '../../core/refusal.ts'
 import { type Clock, toIso } from '../../core/time.ts'
+import type { Brands } from '../../domains/brand/index.ts'
 import type { Customers } from '../../domains/customers/index.ts'
 import type { Operators } from '../../domains/operators/index.ts'
 import {
@@ -13,7 +14,7 @@ import {
 } from '../../domains/signin/index.ts'
 import { isProvisional, type Owner, type OwnerKind, type Session } from '../../domains/signin/rules.ts'
 import { type Bound, bind, bindReply } from '../bind.ts'
-import type { Api, Contact, CustomerSessions } from '../http.ts'
+import type { Api, CustomerSessions } from '../http.ts'
 import type { Operation } from '../operation.ts'
 import { assertSameOrigin, findShown, readSessionText, toCookie, visitorOf } from '../session.ts'
 import * as customerShapes from './shapes.ts'
@@ -26,7 +27,7 @@ export type AuthDeps = {
   readonly operators: Operators
   readonly clock: Clock
   readonly publicUrl: () => string
-  readonly contact: Contact | undefined
+  readonly brands: Pick<Brands, 'current'>
   readonly drawSvg: (text: string) => string
   /** Does something as an operator, so that it is in the audit log. */
   readonly actAs: <Result>(session: Session, operation: string, work: () => Promise<Result>) => Promise<Result>
@@ -127,7 +128,7 @@ function signInOperations(deps: AuthDeps, kind: OwnerKind): readonly Bound<Guest
   return [
     bind(shapes.offers, async () =>
       kind === 'customer'
-        ? { ...deps.registration.offers, contact: deps.contact ?? null }
+        ? { ...deps.registration.offers, contact: (await deps.brands.current()).contact ?? null }
         : { registration: false, mail: false, contact: null },
     ),
     bindReply(shapes.signIn, async ({ caller, body }) =>

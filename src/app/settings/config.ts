@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { logLevels } from '../../adapters/log.ts'
 import { formatAddress, hostAndPort, type Prefix, readAddress, readPrefix } from '../../core/address.ts'
+import { readContact } from '../../core/contact.ts'
 import type { NodeKind } from '../../domains/fleet/rules.ts'
 import { gatewaySettings } from './gateway.ts'
 import {
@@ -75,12 +76,10 @@ const hexKey = matching(/^[0-9a-f]{64}$/i, 'must be 64 hexadecimal digits')
 const visible = matching(/^[\x21-\x7e]{8,200}$/, 'must be 8 to 200 visible characters')
 const mailAddress = matching(/^[^\s@\p{Cc}]{1,64}@[^\s@\p{Cc}]{1,190}$/u, 'must be an e-mail address')
 
-/** A URL with a login or password is refused: every visitor sees the contact. */
-const contact = parsed((text) => {
-  if (/^[\w.+-]{1,64}@[\p{L}\p{N}][\p{L}\p{N}.-]{0,189}$/u.test(text)) return { text, url: `mailto:${text}` }
-  const url = /^https:\/\/[^\s\p{Cc}]{1,250}$/u.test(text) ? URL.parse(text) : null
-  return url && url.username + url.password === '' ? { text, url: url.href } : undefined
-}, 'must be an e-mail address, like help@shop.example, or an https:// URL without a login')
+const contact = parsed(
+  readContact,
+  'must be an e-mail address, like help@shop.example, or an https:// URL without a login',
+)
 const httpUrl = urlWith(/^https?:$/, 'must be an http or https address')
 const smtpUrl = urlWith(/^smtps?:$/, 'must be an smtp:// or smtps:// address')
 const registration = oneOf(['off', 'on', 'unconfirmed'], 'must be on, off or unconfirmed')

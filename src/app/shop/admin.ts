@@ -1,6 +1,7 @@
 import { probeProxy } from '../../adapters/proxy-probe.ts'
 import { adminAlertOperations } from '../../api/admin/alerts/routes.ts'
 import { type AdminCaller, adminApi, createBindAdmin } from '../../api/admin/bind.ts'
+import { adminBrandOperations } from '../../api/admin/brand/routes.ts'
 import { adminCatalogueOperations } from '../../api/admin/catalogue/routes.ts'
 import { adminCustomerOperations } from '../../api/admin/customers/routes.ts'
 import { adminMailingOperations } from '../../api/admin/mailings/routes.ts'
@@ -65,6 +66,7 @@ export function createAdmin(
       ...adminOperatorOperations(bind, deps),
       ...adminAlertOperations(bind, deps),
       ...adminMailingOperations(bind, deps),
+      ...adminBrandOperations(bind, deps),
     ],
   })
 }

@@ -7,6 +7,7 @@ import { createPace } from '../../adapters/pace.ts'
 import { createPasswords, type PasswordCost } from '../../adapters/passwords.ts'
 import { providerKinds } from '../../adapters/payments/kinds.ts'
 import { createSenders } from '../../adapters/webhook-sender.ts'
+import type { Contact } from '../../core/contact.ts'
 import type { Verifier } from '../../core/finding.ts'
 import type { RandomBytes } from '../../core/ids.ts'
 import { noStalls, type Stalls } from '../../core/stall-monitor.ts'
@@ -22,6 +23,8 @@ import { openTokenBuckets } from '../../db/token-buckets.ts'
 import type { Database, Tx } from '../../db/transaction.ts'
 import { createSchemaCheck } from '../../db/whole-schema.ts'
 import { createAlerts, toAlertLetter } from '../../domains/alerts/index.ts'
+import { type Brands, createBrands } from '../../domains/brand/index.ts'
+import { usualName } from '../../domains/brand/rules.ts'
 import { createBlocking, createCustomers, createShopVerifier } from '../../domains/customers/index.ts'
 import { createDedicated } from '../../domains/dedicated/index.ts'
 import { createEvents, createEventsVerifier } from '../../domains/events/index.ts'
@@ -63,6 +66,7 @@ import {
   createRegistration,
   createSignIn,
   createSignInVerifier,
+  type Letter,
   type Mail,
 } from '../../domains/signin/index.ts'
 import { createStock, createStockOperator } from '../../domains/stock/index.ts'
@@ -104,6 +108,8 @@ export type ShopConfig = {
   /** Where checkpoints are written besides the database. */
   readonly checkpoints?: { readonly file: string | undefined; readonly url: string | undefined }
   readonly retention?: Retention
+  /** How customers write to the seller while the brand has no contact. */
+  readonly contact?: Contact | undefined
   /** Called for each purchase of a payment that is over; for the log. */
   readonly onPurchase?: (ended: EndedPurchase) => void
   /** Sends webhooks; tests replace it. */
@@ -130,6 +136,7 @@ export const shopConfigOf = (config: Config, vault: Vault): ShopConfig => ({
     vpn: config.vpnHost,
     shop: URL.parse(shopUrl(config))?.hostname ?? config.host,
   },
+  contact: config.contact,
   checkpoints: { file: config.checkpointFile, url: config.checkpointUrl },
   retention: {
     sessionDays: config.keepSessionDays,
@@ -246,6 +253,7 @@ export function createServices(plainDb: Database, given: Runtime, config: ShopCo
   const setExit = createExitChange({ fleet, nodeSides })
   const blocking = createBlocking({ db, customers, touched: nodeSides })
   const operators = createOperators(ofAccess)
+  const brands = createBrands({ ...base, contact: config.contact })
   const alerts = createAlerts({ ...base, events })
   const notices = createNotices({ ...base, events })
   const openSender = config.openSender ?? createSenders()
@@ -281,7 +289,8 @@ export function createServices(plainDb: Database, given: Runtime, config: ShopCo
   })
   const registration = createRegistration({
     ...signInDeps,
-    ...(config.joining ?? { isOpen: false, mail: undefined, siteUrl: () => '' }),
+    ...(config.joining ?? { isOpen: false, siteUrl: () => '' }),
+    mail: config.joining?.mail && signMail(config.joining.mail, brands),
     signIn,
     identities,
     ledger,
@@ -301,6 +310,7 @@ export function createServices(plainDb: Database, given: Runtime, config: ShopCo
     alerts,
     notices,
     metadata,
+    brands,
     orders,
     pricing,
     traffic,
@@ -338,6 +348,19 @@ export function createServices(plainDb: Database, given: Runtime, config: ShopCo
     registration,
     config,
     verifiers,
+  }
+}
+
+/** Letters to customers, in the shop's name. */
+const signMail = (mail: Mail, brands: Brands): Mail => {
+  const sign = async (letter: Letter): Promise<Letter> => {
+    const brand = await brands.current().catch(() => undefined)
+    if (!brand || brand.name === usualName) return letter
+    return { ...letter, fromName: brand.name, text: `${letter.text}\n-- \n${brand.name}\n` }
+  }
+  return {
+    post: (letter) => void sign(letter).then((signed) => mail.post(signed)),
+    send: async (letter) => mail.send(await sign(letter)),
   }
 }
 

@@ -4,6 +4,7 @@ import manifest from '../../../package.json' with { type: 'json' }
 import { drawing } from '../../adapters/qr-drawing.ts'
 import { maxHeadKib, type RequestNote } from '../../api/answers.ts'
 import { authApi, createCustomerSessions } from '../../api/auth/routes.ts'
+import { brandImages } from '../../api/brand-images.ts'
 import { openConsole } from '../../api/console.ts'
 import { accountOperations, orderOperations } from '../../api/customer/account/routes.ts'
 import { createPublicCatalogue } from '../../api/customer/catalogue/public-catalogue.ts'
@@ -323,9 +324,7 @@ function openApi(
     buckets: services.buckets,
     sessions: createCustomerSessions({ ...services, publicUrl }),
     others: [
-      mount(
-        authApi({ ...services, ...runtime, publicUrl, contact: config.contact, drawSvg, actAs: actingAs(services) }),
-      ),
+      mount(authApi({ ...services, ...runtime, publicUrl, drawSvg, actAs: actingAs(services) })),
       mount(createAdmin(services, runtime, publicUrl, log)),
     ],
     open: [bindPublic(getCatalogue, catalogueSeconds, async () => (await readCatalogue()).shown)],
@@ -342,7 +341,8 @@ function openApi(
       ...webhookOperations(services),
       ...tokenOperations(services),
     ],
-    console: openConsole(builtConsole, runtime.random),
+    console: [...openConsole(builtConsole, runtime.random, services.brands), brandImages(services.brands)],
+    brands: services.brands,
     plain: [
       vpnLinkRoute({
         ...services,
@@ -350,9 +350,8 @@ function openApi(
         drawing,
         publicUrl,
         linksPerMinute: config.linksPerMinute,
-        contact: config.contact?.url,
       }),
-      payPageRoute({ ...services, contact: config.contact }),
+      payPageRoute(services),
       notifyRoute(services),
     ],
     version: manifest.version,

@@ -7,6 +7,7 @@ import { AbusePage } from './abuse.tsx'
 import { AlertsPage } from './alerts.tsx'
 import { useMay } from './api.ts'
 import { AuditPage } from './audit.tsx'
+import { BrandPage } from './brand.tsx'
 import { CustomerPage } from './customer.tsx'
 import { CustomersPage } from './customers.tsx'
 import { operatorMessages } from './messages.ts'
@@ -42,6 +43,7 @@ const pages: Pages = [
   [/^\/network$/, () => <NetworkPage />],
   [/^\/network\/([\w.-]+)$/, (name) => <NodePage key={name} name={name} />],
   [/^\/setup$/, () => <SetupPage />],
+  [/^\/brand$/, () => <BrandPage />],
   [/^\/alerts$/, () => <AlertsPage />],
   [/^\/verify$/, () => <VerifyPage />],
   [/^\/audit$/, () => <AuditPage />],
@@ -73,6 +75,7 @@ export default function Operator() {
     { path: '/prices', label: t.prices, icon: 'tag' },
     { path: '/network', label: t.network, icon: 'nodes' },
     { path: '/alerts', label: t.alerts, icon: 'bell' },
+    { path: '/brand', label: t.brand, icon: 'tag' },
     { path: '/verify', label: t.verify, icon: 'shield' },
     ...(may('listAuditLog') ? [{ path: '/audit', label: t.audit, icon: 'book' } as const] : []),
     ...(may('listOperators') ? [{ path: '/operators', label: t.operators, icon: 'list' } as const] : []),

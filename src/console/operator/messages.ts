@@ -16,6 +16,7 @@ export const operatorTexts = {
   prices: pair('Prices', 'Цены'),
   network: pair('Network', 'Сеть'),
   alerts: pair('Alerts', 'Предупреждения'),
+  brand: pair('Brand', 'Оформление'),
   verify: pair('Verify', 'Сверка'),
   audit: pair('Audit log', 'Журнал'),
   operators: pair('Operators', 'Операторы'),

@@ -8,6 +8,7 @@ import {
 } from '@mantine/core'
 import { type ReactNode, useEffect, useState } from 'react'
 import { leave } from '../client/session.ts'
+import { brand as shop } from './brand.ts'
 import { useOnline, usePath } from './browser.ts'
 import { Icon, type IconName, Mark } from './icons.tsx'
 import { commonMessages, type Language, useLanguage, useMessages } from './messages.tsx'
@@ -124,7 +125,7 @@ export function Frame({ items, foot, quick, children }: FrameProps) {
   )
   const brand = (
     <a className="brand" href="#/">
-      <Mark /> Turnpike
+      <Mark /> {shop.name}
     </a>
   )
   return (

@@ -1,3 +1,5 @@
+import { brand } from './brand.ts'
+
 const shapes = {
   home: 'M4 11l8-7 8 7M6 10v9h12v-9',
   server: 'M4 5h16v5H4zM4 14h16v5H4zM8 7.5h.01M8 16.5h.01',
@@ -50,7 +52,11 @@ export const Icon = ({ name, size = 18 }: { readonly name: IconName; readonly si
   </svg>
 )
 
-export const Mark = () => (
+/** The shop's logo, or the program's mark. */
+export const Mark = () =>
+  brand.logo === undefined ? <ShippedMark /> : <img className="logo" src={brand.logo} alt="" />
+
+const ShippedMark = () => (
   <svg aria-hidden="true" width={26} height={26} viewBox="0 0 32 32">
     <rect width="32" height="32" rx="8" className="mark-ground" />
     <path d="M8 25V12M8 21L24 8" className="mark-line" />

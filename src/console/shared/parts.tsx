@@ -1,6 +1,7 @@
 import { Button, Skeleton, Text, Title } from '@mantine/core'
 import { type ReactNode, useEffect, useRef } from 'react'
 import { CallLost, CallOffline, CallRefused } from '../client/call.ts'
+import { brand } from './brand.ts'
 import { useOverflow } from './browser.ts'
 import { Icon, type IconName } from './icons.tsx'
 import { commonMessages, useLanguage, useMessages } from './messages.tsx'
@@ -12,7 +13,7 @@ type PageProps = Readonly<{ title: string; about?: ReactNode; actions?: ReactNod
 export function Page({ title, about, actions, children }: PageProps) {
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => {
-    document.title = `${title} · Turnpike`
+    document.title = `${title} · ${brand.name}`
     heading.current?.focus({ preventScroll: true })
     scrollTo(0, 0)
   }, [title])

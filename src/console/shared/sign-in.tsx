@@ -16,6 +16,7 @@ import {
   takeLink,
 } from '../client/session.ts'
 import type { Who } from '../client/sign-in.ts'
+import { brand } from './brand.ts'
 import { SubmitForm, useTyped } from './form.tsx'
 import { LanguageSwitch, ThemeSwitch } from './frame.tsx'
 import { Mark } from './icons.tsx'
@@ -195,13 +196,13 @@ export function SignIn({ why }: { readonly why: SignedOut }) {
 function Door({ title, children }: { readonly title: string; readonly children: ReactNode }) {
   const { t, language } = useMessages(signInMessages)
   useEffect(() => {
-    document.title = `${title} · Turnpike`
+    document.title = `${title} · ${brand.name}`
   }, [title])
   return (
     <div className="door">
       <header className="door-head">
         <span className="brand">
-          <Mark /> Turnpike
+          <Mark /> {brand.name}
         </span>
         <div className="switches">
           <LanguageSwitch />

@@ -1,7 +1,10 @@
 import { type CSSVariablesResolver, colorsTuple, createTheme, type MantineThemeOverride } from '@mantine/core'
+import { brand } from './brand.ts'
 
 /** The accent colour. Shade 6 has enough contrast under white text, shade 4 on a dark ground. */
-const pine = colorsTuple('#e9f7f4 #d3ece6 #a5d9cd #74c5b3 #4db39d #2c9a83 #0f7563 #0b6354 #075044 #033c33'.split(' '))
+const pine = colorsTuple(
+  brand.shades ?? '#e9f7f4 #d3ece6 #a5d9cd #74c5b3 #4db39d #2c9a83 #0f7563 #0b6354 #075044 #033c33'.split(' '),
+)
 
 const dark = colorsTuple('#e4eae8 #c3ccc9 #a3aeab #7d8986 #3d4946 #323d3a #242d2b #181f1d #121817 #0d1211'.split(' '))
 

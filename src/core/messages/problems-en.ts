@@ -152,6 +152,16 @@ export const problemsEn = {
   not_before: (of: { other: string }) => `must be a moment that is not before ${of.other}`,
   not_after: (of: { other: string }) => `must not be after "${of.other}"`,
 
+  // The brand.
+  colour: 'must be a colour like #0f7563',
+  contrast: (of: { has: number; needed: number; nearest: string }) =>
+    `must have a contrast of ${of.needed} with white and has ${of.has}; the nearest darker colour is ${of.nearest}`,
+  contact: 'must be an e-mail address, or an https:// URL without a login',
+  base64: 'must be base64',
+  image_type: 'must be a PNG, JPEG, WebP or SVG image',
+  image_size: (of: { max_kib: number }) => `must have at most ${of.max_kib} KiB`,
+  svg_part: (of: { part: string }) => `has ${of.part}: an SVG must have shapes and texts only`,
+
   // Addresses.
   address: 'must be an IPv4 or IPv6 address',
   address_or_prefix: 'must be an IPv4 or IPv6 address, or a prefix like 203.0.113.0/24 with no bits past its length',

@@ -142,6 +142,15 @@ export const problemsRu: ProblemSentences = {
   not_before: (of) => `должно быть не раньше ${of.other}`,
   not_after: (of) => `должно быть не позже ${of.other}`,
 
+  colour: 'нужен цвет, например #0f7563',
+  contrast: (of) =>
+    `контраст с белым должен быть ${of.needed}, а сейчас ${of.has}; ближайший более тёмный цвет: ${of.nearest}`,
+  contact: 'нужен адрес электронной почты или ссылка https:// без логина',
+  base64: 'нужен base64',
+  image_type: 'нужна картинка PNG, JPEG, WebP или SVG',
+  image_size: (of) => `размер не должен превышать ${of.max_kib} КиБ`,
+  svg_part: (of) => `содержит ${of.part}: в SVG могут быть только фигуры и тексты`,
+
   address: 'должно быть адресом IPv4 или IPv6',
   address_or_prefix:
     'должно быть адресом IPv4 или IPv6 либо диапазоном, например 203.0.113.0/24; биты после длины должны быть нулевыми',

@@ -160,6 +160,8 @@ export const impersonal: Readonly<Record<string, string>> = {
   audit_redactions: 'digests, and whose erasure made them',
   audit_log_end: 'a digest',
   row_history: 'earlier versions of the rows above, blanked with them',
+  brand_texts: 'how pages look; visitors read it',
+  brand_images: 'how pages look; visitors see it',
   mailings: 'texts of operators to all or some customers',
   alerts: 'nodes, kinds of addresses and ids of notices; operators read them',
   event_marks: 'moments up to which ends of any customers were announced',

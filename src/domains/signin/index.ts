@@ -9,7 +9,7 @@ export { endSignInsAfterRestore } from './after-restore.ts'
 export { createSignInVerifier } from './audit.ts'
 export { passwordFirst } from './errors.ts'
 export { createPasswordWork } from './passwords.ts'
-export type { Mail } from './ports.ts'
+export type { Letter, Mail } from './ports.ts'
 export type { Credential, OpenedSession, Visitor } from './sessions.ts'
 
 export type SignIn = ReturnType<typeof createSignIn>

@@ -18,7 +18,13 @@ export type Codes = {
   findStep(secret: string, code: string, nowMs: number): number | undefined
 }
 
-export type Letter = { readonly to: string; readonly subject: string; readonly text: string }
+export type Letter = {
+  readonly to: string
+  readonly subject: string
+  readonly text: string
+  /** The name beside the sender's address. */
+  readonly fromName?: string
+}
 
 /** Queues letters. A letter that cannot be sent is logged. */
 export type Mail = {

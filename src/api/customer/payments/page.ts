@@ -1,10 +1,12 @@
 import { readId } from '../../../core/ids.ts'
 import { createRub } from '../../../core/messages/numbers.ts'
 import { toRoubles } from '../../../core/money.ts'
+import type { Brands } from '../../../domains/brand/index.ts'
+import type { Brand } from '../../../domains/brand/rules.ts'
 import type { Payments } from '../../../domains/payments/index.ts'
 import { isOpen, type Payment, toPay } from '../../../domains/payments/rules.ts'
 import { createHtmlPages, escapeHtml } from '../../html-page.ts'
-import type { Contact, PlainRoute } from '../../http.ts'
+import type { PlainRoute } from '../../http.ts'
 import { type AnswerLanguage, languageOf } from '../../language.ts'
 
 const texts = {
@@ -41,16 +43,16 @@ button { font: inherit; padding: .6rem 1.2rem; border: 1px solid currentColor; b
   'self',
 )
 
-type PayPageDeps = { readonly payments: Payments; readonly contact: Contact | undefined }
+type PayPageDeps = { readonly payments: Payments; readonly brands: Pick<Brands, 'current'> }
 
 /** The page of a sandbox payment or an invoice. It shows the amount and nothing about the customer. */
-export function payPageRoute({ payments, contact }: PayPageDeps): PlainRoute {
+export function payPageRoute({ payments, brands }: PayPageDeps): PlainRoute {
   return {
     path: '/pay/:payment',
     takes: 'GET and POST',
     perMinute: 120,
     async answer(request, params) {
-      const reader = { ...readerOf(request), contact }
+      const reader = { ...readerOf(request), brand: await brands.current() }
       const { language } = reader
       const id = readId('payment', params['payment'] ?? '')
       const found = id && (await payments.findOurs(id))
@@ -64,10 +66,10 @@ export function payPageRoute({ payments, contact }: PayPageDeps): PlainRoute {
   }
 }
 
-type PageReader = Pick<PayPageDeps, 'contact'> & { readonly language: AnswerLanguage; readonly zone: string }
+type PageReader = { readonly brand: Brand; readonly language: AnswerLanguage; readonly zone: string }
 
 /** The console names its language and the browser's time zone in the link; else the headers and UTC count. */
-function readerOf(request: Request): Omit<PageReader, 'contact'> {
+function readerOf(request: Request): Omit<PageReader, 'brand'> {
   const { searchParams } = new URL(request.url)
   const named = searchParams.get('language')
   const language = named === 'en' || named === 'ru' ? named : languageOf(request.headers)
@@ -119,19 +121,19 @@ function backTo({ returnUrl }: Payment, language: AnswerLanguage): string {
   return `<p><a href="${escapeHtml(returnUrl)}" rel="noreferrer nofollow">${label}</a></p>`
 }
 
-function writeTo({ contact, language }: PageReader): string {
+function writeTo({ brand: { contact }, language }: PageReader): string {
   if (contact === undefined) return ''
   const link = `<a href="${escapeHtml(contact.url)}" rel="noopener">${escapeHtml(contact.text)}</a>`
   return `<p><small>${texts.contact[language]} ${link}</small></p>`
 }
 
 function page(status: number, reader: PageReader, title: string, content: string): Response {
-  return new Response(pages.write(reader.language, title, title, `${content}${writeTo(reader)}`), {
+  return new Response(pages.write(reader.brand, reader.language, title, title, `${content}${writeTo(reader)}`), {
     status,
     headers: {
       'Content-Type': 'text/html; charset=utf-8',
       Vary: 'Accept-Language',
-      'Content-Security-Policy': pages.policy,
+      'Content-Security-Policy': pages.policyOf(reader.brand),
       'X-Robots-Tag': 'noindex, nofollow',
     },
   })

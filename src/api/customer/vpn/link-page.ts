@@ -1,6 +1,7 @@
 import { bytesInGigabyte } from '../../../core/bytes.ts'
 import { createMoment, createPlural } from '../../../core/messages/numbers.ts'
 import { toIso } from '../../../core/time.ts'
+import type { Brand } from '../../../domains/brand/rules.ts'
 import type { Configuration } from '../../../domains/vpn/index.ts'
 import { type Peer, usedBy, type View } from '../../../domains/vpn/rules.ts'
 import { createHtmlPages, escapeHtml } from '../../html-page.ts'
@@ -20,7 +21,7 @@ export type PageContent = {
   readonly url: string
   /** The shop's page on which the subscription is renewed. */
   readonly renewUrl: string
-  readonly contact: string | undefined
+  readonly brand: Brand
   readonly show: ShownPart | undefined
   readonly drawSvg: (text: string) => string
   readonly nowMs: number
@@ -128,8 +129,8 @@ a[aria-current] { font-weight: 600; background: color-mix(in srgb, currentColor 
   'none',
 )
 
-/** It allows this page's own style, and no script, image or request. */
-export const pagePolicy = pages.policy
+/** It allows this page's own style and the logo, and no script or request. */
+export const pagePolicyOf = pages.policyOf
 
 /** What the state of a subscription means for its customer. */
 export function meaningOf(view: View, language: AnswerLanguage): string {
@@ -143,7 +144,8 @@ export function meaningOf(view: View, language: AnswerLanguage): string {
 
 /** A page for a person. Keys and QR codes are on it only after a press of a button: previews show none. */
 export function writePage(content: PageContent, language: AnswerLanguage): string {
-  const { view, device } = content
+  const { view, device, brand } = content
+  const { contact } = brand
   const say = (text: keyof typeof texts): string => texts[text][language]
   const heading = device?.name ?? 'VPN'
   const markup = `<p>${meaningOf(view, language)}<br>
@@ -154,9 +156,9 @@ ${wireguardOf(content, language)}
 ${devicesOf(content, language)}
 <h2>${say('trouble')}</h2>
 <ol>${advice[language].map((each) => `<li>${each}</li>`).join('\n')}</ol>
-${content.contact === undefined ? '' : `<p><a href="${escapeHtml(content.contact)}">${say('support')}</a></p>`}
+${contact === undefined ? '' : `<p><a href="${escapeHtml(contact.url)}">${say('support')}</a></p>`}
 <p><small>${say('secret')}</small></p>`
-  return pages.write(language, `VPN: ${heading}`, heading, markup)
+  return pages.write(brand, language, `VPN: ${heading}`, heading, markup)
 }
 
 /** Also a running one: months add up. */

@@ -1,10 +1,12 @@
 import type { Clock } from '../../../core/time.ts'
+import type { Brands } from '../../../domains/brand/index.ts'
+import type { Brand } from '../../../domains/brand/rules.ts'
 import type { AppIdentity, Configuration, Drawing, Vpn } from '../../../domains/vpn/index.ts'
 import { readHardwareId, toDeviceName } from '../../../domains/vpn/rules.ts'
 import type { PlainRoute } from '../../http.ts'
 import { type AnswerLanguage, languageOf } from '../../language.ts'
 import { type AppFormat, appFormats, formatOfApp, writeLink } from './link-formats.ts'
-import { meaningOf, type PageContent, pagePolicy, shownParts, writePage } from './link-page.ts'
+import { meaningOf, type PageContent, pagePolicyOf, shownParts, writePage } from './link-page.ts'
 import { linkPath, toLink } from './shapes.ts'
 
 type Deps = {
@@ -13,8 +15,7 @@ type Deps = {
   readonly clock: Clock
   readonly publicUrl: () => string
   readonly linksPerMinute: number
-  /** A link or an e-mail address; apps show a link. */
-  readonly contact: string | undefined
+  readonly brands: Pick<Brands, 'current'>
 }
 type Opened = Exclude<Awaited<ReturnType<Vpn['openLink']>>, string | undefined>
 type Format = 'conf' | 'html' | 'svg' | 'png' | AppFormat
@@ -64,8 +65,9 @@ export function vpnLinkRoute(deps: Deps): PlainRoute {
       if (opened === 'no_device') return plain(texts.noDevice[language], 404)
       const format = formatOf(query.get('format'), request.headers, opened.gateways.length > 0)
       if (!format) return plain(texts.noFormat[language], 400)
-      if (isAppFormat(format)) return renderApp(format, opened, app !== undefined, deps, language)
-      if (format === 'html') return renderPage(deps, opened, query, language)
+      const brand = await deps.brands.current()
+      if (isAppFormat(format)) return renderApp(format, opened, app !== undefined, { ...deps, brand }, language)
+      if (format === 'html') return renderPage({ ...deps, brand }, opened, query, language)
       const { configuration } = opened
       if (!configuration) return plain((opened.device ? texts.noWireGuard : texts.noDevice)[language], 404)
       return render(format, configuration, drawing)
@@ -113,7 +115,7 @@ function renderApp(
   format: AppFormat,
   opened: Opened,
   hasHardwareId: boolean,
-  { contact, publicUrl }: Deps,
+  { publicUrl, brand: { contact } }: Deps & { readonly brand: Brand },
   language: AnswerLanguage,
 ): Response {
   const { view, device, keys, path, gateways, refused } = opened
@@ -139,7 +141,7 @@ function renderApp(
   })
   headers.set('Profile-Web-Page-Url', toLink(publicUrl(), view.secret))
   headers.set('Content-Disposition', `attachment; filename*=UTF-8''${encodeURIComponent(name ?? 'VPN')}`)
-  if (contact?.startsWith('https:')) headers.set('Support-Url', contact)
+  if (contact?.url.startsWith('https:')) headers.set('Support-Url', contact.url)
   if (hasHardwareId) headers.set('X-Hwid-Active', 'true')
   if (refused === 'devices') {
     headers.set('X-Hwid-Max-Devices-Reached', 'true')
@@ -152,7 +154,7 @@ function renderApp(
 }
 
 function renderPage(
-  { drawing, clock, publicUrl, contact }: Deps,
+  { drawing, clock, publicUrl, brand }: Deps & { readonly brand: Brand },
   { view, device, configuration, gateways }: Opened,
   query: URLSearchParams,
   language: AnswerLanguage,
@@ -167,12 +169,14 @@ function renderPage(
     isForApps: gateways.length > 0,
     url,
     renewUrl: `${publicUrl()}/#/vpn`,
-    contact,
+    brand,
     show: shownParts.find((each) => each === query.get('show')),
     drawSvg: (text) => drawing.svg(text),
     nowMs: clock(),
   }
-  return new Response(writePage(content, language), { headers: headersOf('text/html') })
+  return new Response(writePage(content, language), {
+    headers: { ...headersOf('text/html'), 'Content-Security-Policy': pagePolicyOf(brand) },
+  })
 }
 
 function render(format: Format, { text }: Configuration, drawing: Drawing): Response {
@@ -186,7 +190,7 @@ function render(format: Format, { text }: Configuration, drawing: Drawing): Resp
 
 const headersOf = (type: string): Record<string, string> => ({
   'Content-Type': type.startsWith('text/') ? `${type}; charset=utf-8` : type,
-  'Content-Security-Policy': pagePolicy,
+  'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
   Vary: 'Accept, Accept-Language',
   'X-Robots-Tag': 'noindex, nofollow',
 })

@@ -1,0 +1,15 @@
+/** The shop's name, the path of its logo, and ten shades of its accent colour; without them the program's own. */
+type ShownBrand = { readonly name: string; readonly logo?: string | undefined; readonly shades?: string[] | undefined }
+
+function read(): ShownBrand {
+  // Tests of parts have no document.
+  const text = globalThis.document?.querySelector('meta[name="brand"]')?.getAttribute('content')
+  const told: unknown = text ? JSON.parse(text) : undefined
+  if (typeof told !== 'object' || told === null || !('name' in told)) return { name: 'Turnpike' }
+  const logo = 'logo' in told && typeof told.logo === 'string' ? told.logo : undefined
+  const shades = 'shades' in told && Array.isArray(told.shades) ? told.shades.map(String) : undefined
+  return { name: String(told.name), logo, shades }
+}
+
+/** The shop writes it into the page (`src/api/console.ts`). */
+export const brand = read()

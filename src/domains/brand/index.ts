@@ -1,0 +1,13 @@
+import { bind } from '../../core/bind.ts'
+import { createTtlCache } from '../../core/ttl-cache.ts'
+import { type BrandDeps, current, image, load, setImage, setLines, setText } from './manage.ts'
+
+export type Brands = ReturnType<typeof createBrands>
+
+/** Other shops of the database see a change after so long. */
+const keptMs = 2_000
+
+export function createBrands(given: Omit<BrandDeps, 'kept'>) {
+  const kept = createTtlCache({ load: () => load(given), clock: given.clock, ttlMs: keptMs, maxEntries: 1 })
+  return bind({ ...given, kept }, { current, image, setLines, setText, setImage })
+}
