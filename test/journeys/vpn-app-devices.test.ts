@@ -116,4 +116,36 @@ describe.each([...engines])('devices of apps at the secret link on %s', (engine)
     expect((await fetchLinks(phone)).links).not.toEqual(links)
     expect(await devices()).toHaveLength(2)
   })
+
+  test('with every gateway drained, an app is told with 503 to keep its configuration, and no format sends traffic past the VPN', async () => {
+    const { fetchLinks } = await subscribe(2)
+    await service.services.fleet.drain('vpn-gateway', true)
+    const asked = [
+      { 'User-Agent': 'SFA/1.12' },
+      { 'User-Agent': 'clash-verge/v2' },
+      { 'User-Agent': 'Happ/3.1' },
+      phone,
+    ]
+    for (const headers of asked) {
+      const { answer } = await fetchLinks(headers)
+      expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '60'])
+    }
+    for (const format of ['base64', 'singbox', 'mihomo', 'xray'])
+      expect((await fetchLinks({}, `?format=${format}`)).answer.status).toBe(503)
+    expect((await fetchLinks({ Accept: 'text/html' })).answer.status).toBe(200)
+    await service.services.fleet.drain('vpn-gateway', false)
+    await vpnGatewayIsSeen(service)
+    expect((await fetchLinks(phone)).answer.status).toBe(200)
+  })
+
+  test('after a reset of devices, an app without x-hwid is told to add one, and one with x-hwid gets one', async () => {
+    const { fetchLinks, post } = await subscribe(2)
+    expect((await post('/vpn/devices/reset', {})).status).toBe(200)
+    const { answer } = await fetchLinks({})
+    expect([answer.status, await fetch(answer.url).then((again) => again.text())]).toEqual([
+      404,
+      'This subscription has no device. Add one in the shop.\n',
+    ])
+    expect((await fetchLinks(phone)).answer.status).toBe(200)
+  })
 })

@@ -25,12 +25,12 @@ export async function openLink(deps: VpnDeps, secret: string, which: LinkChoice)
   const held = await peers.listHeld(deps.db, [subscription.uuid])
   const named = held.find(({ id }) => id === which.device) ?? held.find(({ name }) => name === which.device)
   if (which.device !== undefined && !named) return 'no_device'
-  const [nodes, gateways] = await Promise.all([nodesOf(deps), listGateways(deps)])
+  const [nodes, { known, serving: gateways }] = await Promise.all([nodesOf(deps), listGateways(deps)])
   const taken = named || !which.app ? undefined : await takeAppDevice(deps, subscription, held, which.app, nodes)
   const device = named ?? (taken ? taken.device : held[0])
   const devices = device && !held.some(({ id }) => id === device.id) ? [...held, device] : held
   // With gateways a device connects without a VPN node.
-  const hasNode = gateways.length === 0 || nodes.some((node) => node.state === 'open' && node.publicKey !== null)
+  const hasNode = known === 0 || nodes.some((node) => node.state === 'open' && node.publicKey !== null)
   const keys = device && openAccessKeys(deps, device)
   return {
     view: view(deps, subscription, devices, nodes),
@@ -40,6 +40,8 @@ export async function openLink(deps: VpnDeps, secret: string, which: LinkChoice)
     keys,
     path: keys ? pathOfDevice(deps.sha256(keys.uuid).toHex()) : '/',
     gateways,
+    /** Whether the shop has gateways for VPN devices; all may be down. */
+    hasGateways: known > 0,
   }
 }
 
@@ -54,17 +56,18 @@ export type VpnGateway = {
   readonly pin: { readonly certificate: string; readonly key: string } | null
 }
 
-/** The gateways for share links, by location and name; those that are down or draining are left out. */
-async function listGateways(deps: VpnDeps): Promise<VpnGateway[]> {
-  const serving = (await deps.fleet.nodes('gateway')).filter((node) => isServing(node, runningSince(deps)))
-  return serving
+/** The gateways for VPN devices: their number, and by location and name those that are neither down nor draining. */
+async function listGateways(deps: VpnDeps): Promise<{ readonly known: number; readonly serving: VpnGateway[] }> {
+  const nodes = (await deps.fleet.nodes('gateway')).filter((node) => toVpnGateway(node) !== undefined)
+  const serving = nodes
+    .filter((node) => isServing(node, runningSince(deps)))
     .toSorted((a, b) => (`${a.location} ${a.name}` < `${b.location} ${b.name}` ? -1 : 1))
-    .flatMap((node) => toVpnGateway(node) ?? [])
+  return { known: nodes.length, serving: serving.flatMap((node) => toVpnGateway(node) ?? []) }
 }
 
 /** How devices connect now: WireGuard where a node is open, and the protocols that links of gateways name. */
 export async function listProtocols(deps: VpnDeps): Promise<string[]> {
-  const [nodes, gateways] = await Promise.all([deps.fleet.nodes('vpn'), listGateways(deps)])
+  const [nodes, { serving: gateways }] = await Promise.all([deps.fleet.nodes('vpn'), listGateways(deps)])
   const hasNode = nodes.some((node) => node.state === 'open' && node.publicKey !== null)
   const overTls = linkProtocols.filter((name) => gateways.some(({ links }) => links.protocols?.includes(name) ?? true))
   return [...(hasNode ? ['wireguard'] : []), ...overTls]

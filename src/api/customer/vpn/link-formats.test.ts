@@ -8,6 +8,7 @@ const content = {
   path: '/0123',
   keys: { uuid: '11111111-1111-4111-8111-111111111111', password: 'secret' },
   gateways: [{ name: 'de gw-1', host: 'gw.example', port: 443, pin, links: usualLinks }],
+  notForApp: 'not for this app',
 }
 const write = (format: AppFormat, given: object = {}) => writeLink(format, { ...content, ...given }).text
 const links = (given?: object) => Buffer.from(write('base64', given), 'base64').toString().split('\n')
@@ -56,6 +57,16 @@ test('a protocol that is off at a gateway is in none of its links', () => {
     'trojan',
     'direct',
   ])
+})
+
+test('a format without an entry for the protocols of the gateways has a notice, and sends no traffic past it', () => {
+  const { outbounds, route } = JSON.parse(write('singbox', withLinks({ protocols: ['xhttp'] })))
+  expect([outbounds[0].outbounds, route.final]).toEqual([['Auto', 'not for this app'], 'Proxy'])
+  for (const format of ['base64', 'xray'] as const) {
+    const text = write(format, withLinks({ protocols: ['http'] }))
+    const shown = format === 'xray' ? text : decodeURIComponent(Buffer.from(text, 'base64').toString())
+    expect(shown).toContain('not for this app')
+  }
 })
 
 test('VLESS over XHTTP and WebSocket has the path of the device, and sing-box gets no XHTTP', () => {

@@ -9,6 +9,8 @@ export type LinkContent = {
   readonly path: string
   readonly gateways: readonly VpnGateway[]
   readonly notice?: string | undefined
+  /** The notice of a format that has no entry for what the gateways serve. */
+  readonly notForApp: string
 }
 
 export const appFormats = ['base64', 'singbox', 'mihomo', 'xray'] as const
@@ -81,13 +83,22 @@ type Entry = Pick<LinkContent, 'device' | 'keys'> & {
 
 const nowhere: VpnGateway = { name: '', host: '127.0.0.1', port: 1, links: usualLinks, pin: null }
 
-function entriesOf({ gateways, notice, ...of }: LinkContent): readonly Entry[] {
-  if (notice !== undefined) return forms.slice(0, 1).map((form) => toEntry(form, nowhere, notice, of))
-  return gateways.flatMap((gateway) =>
+/** Never none: an app with no entry would connect to nothing and send all traffic past it. */
+function entriesOf(format: AppFormat, { gateways, notice, notForApp, ...of }: LinkContent): readonly Entry[] {
+  const toNotice = (text: string) => forms.slice(0, 1).map((form) => toEntry(form, nowhere, text, of))
+  if (notice !== undefined) return toNotice(notice)
+  const entries = gateways.flatMap((gateway) =>
     forms
       .filter(({ name }) => gateway.links.protocols?.includes(name) ?? true)
-      .map((form) => toEntry(form, gateway, `${gateway.name} ${form.label}`, of)),
+      .map((form) => toEntry(form, gateway, `${gateway.name} ${form.label}`, of))
+      .filter((entry) => isKnownTo(format, entry)),
   )
+  return entries.length > 0 ? entries : toNotice(notForApp)
+}
+
+function isKnownTo(format: AppFormat, { protocol, transport }: Entry): boolean {
+  if (format === 'mihomo') return true
+  return format === 'singbox' ? transport.singBox !== undefined : protocol !== 'http'
 }
 
 function toEntry(
@@ -119,7 +130,7 @@ export function formatOfApp(userAgent: string): AppFormat | undefined {
 
 /** The content type and the text of a format. */
 export function writeLink(format: AppFormat, content: LinkContent): { readonly type: string; readonly text: string } {
-  const entries = entriesOf(content)
+  const entries = entriesOf(format, content)
   if (format === 'base64')
     return { type: 'text/plain', text: Buffer.from(toShareLinks(entries).join('\n')).toString('base64') }
   if (format === 'mihomo') return { type: 'text/yaml', text: toMihomo(entries) }
@@ -131,21 +142,19 @@ const hostOf = ({ host }: VpnGateway): string => (host.includes(':') ? `[${host}
 
 /** `vless://` and `trojan://` links. */
 const toShareLinks = (entries: readonly Entry[]): string[] =>
-  entries.flatMap(({ protocol, transport, gateway, keys, tag, fingerprint, alpn }) => {
-    if (protocol === 'http') return []
+  entries.map(({ protocol, transport, gateway, keys, tag, fingerprint, alpn }) => {
     const [key, own] = protocol === 'vless' ? [keys.uuid, { encryption: 'none' }] : [keys.password, {}]
     const offered = alpn.length > 0 ? { alpn: alpn.join(',') } : {}
     const tls = { security: 'tls', ...transport.share, sni: gateway.host, ...offered, fp: fingerprint }
     const pin = gateway.pin ? { pcs: gateway.pin.certificate } : {}
     const query = new URLSearchParams({ ...own, ...tls, ...pin }).toString()
     const at = `${hostOf(gateway)}:${gateway.port}`
-    return [`${protocol}://${encodeURIComponent(key)}@${at}?${query}#${encodeURIComponent(tag)}`]
+    return `${protocol}://${encodeURIComponent(key)}@${at}?${query}#${encodeURIComponent(tag)}`
   })
 
 /** A whole configuration of sing-box: all traffic of the machine goes to the gateway that answers first. */
 function toSingBox(entries: readonly Entry[]) {
-  const known = entries.filter(({ transport }) => transport.singBox !== undefined)
-  const proxies = known.map(({ protocol: type, transport, gateway, device, keys, tag, fingerprint, alpn }) => {
+  const proxies = entries.map(({ protocol: type, transport, gateway, device, keys, tag, fingerprint, alpn }) => {
     const utls = { enabled: true, fingerprint }
     const pin = gateway.pin ? { certificate_public_key_sha256: [gateway.pin.key] } : {}
     const tls = { enabled: true, server_name: gateway.host, utls, alpn, ...pin }
@@ -158,16 +167,12 @@ function toSingBox(entries: readonly Entry[]) {
     log: { level: 'warn' },
     inbounds: [{ type: 'tun', tag: 'tun', address: ['172.19.0.1/30', 'fdfe:dcba:9876::1/126'], auto_route: true }],
     outbounds: [
-      ...(tags.length > 0
-        ? [
-            { type: 'selector', tag: select, outbounds: [auto, ...tags] },
-            { type: 'urltest', tag: auto, outbounds: tags },
-          ]
-        : []),
+      { type: 'selector', tag: select, outbounds: [auto, ...tags] },
+      { type: 'urltest', tag: auto, outbounds: tags },
       ...proxies,
       { type: 'direct', tag: 'direct' },
     ],
-    route: { auto_detect_interface: true, final: tags.length > 0 ? select : 'direct' },
+    route: { auto_detect_interface: true, final: select },
   }
 }
 
@@ -186,10 +191,8 @@ function toMihomo(entries: readonly Entry[]): string {
   })
   const names = proxies.map(({ name }) => name)
   const groups = [
-    { name: select, type: 'select', proxies: [...(names.length > 0 ? [auto] : []), ...names, 'DIRECT'] },
-    ...(names.length > 0
-      ? [{ name: auto, type: 'url-test', url: 'https://www.gstatic.com/generate_204', interval: 300, proxies: names }]
-      : []),
+    { name: select, type: 'select', proxies: [auto, ...names, 'DIRECT'] },
+    { name: auto, type: 'url-test', url: 'https://www.gstatic.com/generate_204', interval: 300, proxies: names },
   ]
   const items = (list: readonly object[]): string => list.map((each) => `  - ${JSON.stringify(each)}\n`).join('')
   return `proxies:\n${items(proxies)}proxy-groups:\n${items(groups)}rules:\n  - ${JSON.stringify(`MATCH,${select}`)}\n`
@@ -197,8 +200,7 @@ function toMihomo(entries: readonly Entry[]): string {
 
 /** A whole configuration of Xray for each entry. */
 const toXray = (entries: readonly Entry[]) =>
-  entries.flatMap(({ protocol, transport, gateway, keys, tag: remarks, fingerprint, alpn }) => {
-    if (protocol === 'http') return []
+  entries.map(({ protocol, transport, gateway, keys, tag: remarks, fingerprint, alpn }) => {
     const { host: address, port } = gateway
     const pin = gateway.pin ? { pinnedPeerCertSha256: gateway.pin.certificate } : {}
     const tlsSettings = { serverName: address, alpn, fingerprint, ...pin }
@@ -207,11 +209,9 @@ const toXray = (entries: readonly Entry[]) =>
       protocol === 'vless'
         ? { vnext: [{ address, port, users: [{ id: keys.uuid, encryption: 'none' }] }] }
         : { servers: [{ address, port, password: keys.password }] }
-    return [
-      {
-        remarks,
-        inbounds: [{ tag: 'socks', protocol: 'socks', listen: '127.0.0.1', port: 10_808, settings: { udp: true } }],
-        outbounds: [{ tag: 'proxy', protocol, settings, streamSettings }],
-      },
-    ]
+    return {
+      remarks,
+      inbounds: [{ tag: 'socks', protocol: 'socks', listen: '127.0.0.1', port: 10_808, settings: { udp: true } }],
+      outbounds: [{ tag: 'proxy', protocol, settings, streamSettings }],
+    }
   })

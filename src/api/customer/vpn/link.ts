@@ -41,7 +41,23 @@ const texts = {
     en: 'All devices are taken. Remove one or buy more in the shop.',
     ru: 'Все устройства заняты. Удалите одно или докупите место в магазине.',
   },
-  noDevice: { en: 'This subscription has no such device.', ru: 'У этой подписки нет такого устройства.' },
+  noApps: {
+    en: 'This shop has no gateway for apps. Use ?format=wireguard.',
+    ru: 'В этом магазине нет шлюзов для приложений. Используйте ?format=wireguard.',
+  },
+  allDown: {
+    en: 'No gateway is up. Keep the configuration that you have, and try again in a minute.',
+    ru: 'Ни один шлюз сейчас не работает. Оставьте прежнюю конфигурацию и повторите через минуту.',
+  },
+  notForApp: {
+    en: 'This app cannot connect to this shop. Choose another one on the page of the link.',
+    ru: 'Это приложение не подходит для этого магазина. Выберите другое на странице ссылки.',
+  },
+  noSuchDevice: { en: 'This subscription has no such device.', ru: 'У этой подписки нет такого устройства.' },
+  noDevice: {
+    en: 'This subscription has no device. Add one in the shop.',
+    ru: 'У этой подписки нет устройств. Добавьте устройство в магазине.',
+  },
 } as const
 
 /**
@@ -62,8 +78,8 @@ export function vpnLinkRoute(deps: Deps): PlainRoute {
       const opened = await vpn.openLink(params['secret'] ?? '', { device, app })
       if (!opened) return plain(texts.notValid[language], 404)
       if (opened === 'blocked') return plain(texts.blocked[language], 404)
-      if (opened === 'no_device') return plain(texts.noDevice[language], 404)
-      const format = formatOf(query.get('format'), request.headers, opened.gateways.length > 0)
+      if (opened === 'no_device') return plain(texts.noSuchDevice[language], 404)
+      const format = formatOf(query.get('format'), request.headers, opened.hasGateways)
       if (!format) return plain(texts.noFormat[language], 400)
       const brand = await deps.brands.current()
       if (isAppFormat(format)) return renderApp(format, opened, app !== undefined, { ...deps, brand }, language)
@@ -107,6 +123,9 @@ const inBase64 = (text: string): string => `base64:${Buffer.from(text).toString(
 /** Hours between two refreshes. */
 const updateHours = 12
 
+/** A gateway that restarts is up again within a minute. */
+const downSeconds = 60
+
 /** Of an entry that only shows a text. */
 const noKeys = { uuid: '00000000-0000-4000-8000-000000000000', password: 'none' }
 
@@ -119,9 +138,14 @@ function renderApp(
   language: AnswerLanguage,
 ): Response {
   const { view, device, keys, path, gateways, refused } = opened
+  if (!opened.hasGateways) return plain(texts.noApps[language], 404)
+  // An app that gets no new configuration keeps the one that it has.
+  if (gateways.length === 0 && refused === undefined)
+    return plain(texts.allDown[language], 503, { 'Retry-After': String(downSeconds) })
   const notice = refused && (refused === 'devices' ? texts.allTaken[language] : meaningOf(view, language))
   if (notice === undefined && !(device && keys)) return plain(texts.noDevice[language], 404)
-  const content = { device: device?.id ?? '', keys: keys ?? noKeys, path, gateways, notice }
+  const notForApp = texts.notForApp[language]
+  const content = { device: device?.id ?? '', keys: keys ?? noKeys, path, gateways, notice, notForApp }
   const { type, text } = writeLink(format, content)
   const { received, sent, trafficLimit, expiresAt, name } = view.subscription
   const userInfo = {
@@ -155,7 +179,7 @@ function renderApp(
 
 function renderPage(
   { drawing, clock, publicUrl, brand }: Deps & { readonly brand: Brand },
-  { view, device, configuration, gateways }: Opened,
+  { view, device, configuration, hasGateways }: Opened,
   query: URLSearchParams,
   language: AnswerLanguage,
 ): Response {
@@ -166,7 +190,7 @@ function renderPage(
     view,
     device,
     configuration,
-    isForApps: gateways.length > 0,
+    isForApps: hasGateways,
     url,
     renewUrl: `${publicUrl()}/#/vpn`,
     brand,
@@ -195,5 +219,5 @@ const headersOf = (type: string): Record<string, string> => ({
   'X-Robots-Tag': 'noindex, nofollow',
 })
 
-const plain = (text: string, status: number): Response =>
-  new Response(`${text}\n`, { status, headers: headersOf('text/plain') })
+const plain = (text: string, status: number, headers = {}): Response =>
+  new Response(`${text}\n`, { status, headers: { ...headersOf('text/plain'), ...headers } })
