@@ -1,6 +1,6 @@
 import { type Prefix, readPrefix } from '../../../core/address.ts'
 import { readId } from '../../../core/ids.ts'
-import { kopecks } from '../../../core/money.ts'
+import { kopecks, toRoubles } from '../../../core/money.ts'
 import { readIso } from '../../../core/time.ts'
 import type { Customers, TokenRequest } from '../../../domains/customers/index.ts'
 import type { Scope } from '../../../domains/customers/rules.ts'
@@ -8,12 +8,18 @@ import type { Orders } from '../../../domains/orders/index.ts'
 import { orRefuse } from '../../answers.ts'
 import { type Bound, bind, bindCreation } from '../../bind.ts'
 import type { z } from '../../operation.ts'
-import { createOwnToken, listOwnTokens, revokeOwnToken, type tokenBody, toToken } from './shapes.ts'
+import { createOwnToken, getToken, listOwnTokens, revokeOwnToken, type tokenBody, toToken } from './shapes.ts'
 
-/** A customer's own tokens. Only a session may touch them: a token that makes tokens would know no cap. */
+/** A customer's own tokens. Only a session may change them: a token that makes tokens would know no cap. */
 export function tokenOperations(deps: { customers: Customers; orders: Orders }): readonly Bound[] {
   const { customers, orders } = deps
   return [
+    bind(getToken, async ({ caller: { token, scopes } }) => ({
+      token_id: token?.id ?? null,
+      scopes: [...scopes],
+      cap_rub: token && token.cap !== null ? toRoubles(token.cap) : null,
+    })),
+
     bind(listOwnTokens, async ({ caller }) => ({
       tokens: (await customers.listTokens(caller.customer)).map(toToken),
     })),

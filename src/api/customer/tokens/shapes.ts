@@ -51,6 +51,16 @@ export const listOwnTokens = operation('listTokens', 'GET /tokens', {
   }),
 })
 
+export const getToken = operation('getToken', 'GET /token', {
+  summary: 'Show what the token of this request may do',
+  description: 'A program learns from it which operations its token is for.',
+  answer: z.object({
+    token_id: text("The token's id; null in a session of the console.", exampleToken).nullable(),
+    scopes: z.array(z.string()).openapi({ description: 'Scopes of the token.', example: ['read', 'trade'] }),
+    cap_rub: roubles('Maximum total spending of the token; null means no cap.', 1000).nullable(),
+  }),
+})
+
 /** The fields of a new token, the same for customers and for operators. */
 export const tokenBody = z.object({
   name: z
