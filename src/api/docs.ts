@@ -8,6 +8,7 @@ const pages: Readonly<Record<string, Readonly<Record<AnswerLanguage, string>>>> 
   '/docs/errors': { en: '../../docs/api/errors.md', ru: '../../docs/ru/errors.md' },
   '/docs/events': { en: '../../docs/api/events.md', ru: '../../docs/ru/events.md' },
   '/docs/webhooks': { en: '../../docs/api/webhooks.md', ru: '../../docs/ru/webhooks.md' },
+  '/docs/mcp': { en: '../../docs/mcp.md', ru: '../../docs/ru/mcp.md' },
   '/docs/reasons': { en: '../../docs/api/reasons.md', ru: '../../docs/ru/reasons.md' },
 }
 const files = [

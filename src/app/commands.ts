@@ -2,6 +2,7 @@ import type { Command } from '../cli/command.ts'
 import { completionCommand } from '../cli/completion.ts'
 import { backupCommands } from './backup/commands.ts'
 import { doctorCommand } from './doctor/machine.ts'
+import { mcpCommand } from './mcp.ts'
 import { gatewayCommands } from './node/gateway.ts'
 import { vpnNodeCommands } from './node/vpn.ts'
 import { commonOptions } from './process.ts'
@@ -20,6 +21,7 @@ export const commands: readonly Command[] = [
   rangeCommand,
   ...backupCommands,
   doctorCommand,
+  mcpCommand,
   ...toolCommands,
   completionCommand(() => commands, commonOptions),
 ]

@@ -20,6 +20,7 @@ import { createAdmin } from './shop/admin.ts'
 import { assertOpen, openConfigured, openVault, readMigrations } from './shop/database.ts'
 import { followCommand } from './shop/history.ts'
 import { createServices, realRuntime, shopConfigOf } from './shop/services.ts'
+import { readShopOrigin } from './shop-url.ts'
 
 /** Commands that also run on a shop that was moved elsewhere, because they only read. */
 const readsClosedShop = new Set(['verify'])
@@ -125,18 +126,14 @@ export function createLocalCall(bound: readonly Bound<AdminCaller>[]): CallOpera
 }
 
 function createRemoteCall(shop: string, token: string): CallOperation {
-  const url = URL.parse(shop)
-  const isLoopback = url !== null && ['localhost', '127.0.0.1', '[::1]'].includes(url.hostname)
-  if (url?.protocol !== 'https:' && !(url?.protocol === 'http:' && isLoopback)) {
-    throw refuseHere('--shop is a URL that begins with https://; a token is not sent in the clear.', 'usage')
-  }
+  const origin = readShopOrigin(shop, '--shop')
   return async (operation, fields, key) => {
     const headers = { Authorization: `Bearer ${token}`, ...(key !== undefined && { 'Idempotency-Key': key }) }
-    const request = toRequest(url.origin, operation, fields, headers)
+    const request = toRequest(origin, operation, fields, headers)
     const response = await fetch(request, { redirect: 'error', signal: AbortSignal.timeout(answerMs) }).catch(
       (error: unknown) => {
         const reason = error instanceof Error ? error.message : String(error)
-        throw refuseHere(`The shop at ${url.origin} (--shop) does not answer: ${reason}`, 'unavailable')
+        throw refuseHere(`The shop at ${origin} (--shop) does not answer: ${reason}`, 'unavailable')
       },
     )
     return readData(operation, await response.json().catch(() => undefined))

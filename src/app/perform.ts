@@ -69,6 +69,7 @@ async function commandsFor(typed: readonly string[]): Promise<readonly Command[]
     if (typed[0] === 'shop') return [(await import('./shop/shop.ts')).shopCommand]
     if (typed[0] === 'gateway') return (await import('./node/gateway.ts')).gatewayCommands
     if (typed[0] === 'vpn-node') return (await import('./node/vpn.ts')).vpnNodeCommands
+    if (typed[0] === 'mcp') return [(await import('./mcp.ts')).mcpCommand]
     if (typed[0] === 'doctor') return [(await import('./doctor/machine.ts')).doctorCommand]
     const { toolCommands } = await import('./tool.ts')
     if (findCommand(toolCommands, typed)) return toolCommands

@@ -87,7 +87,7 @@ function openReader(env: Record<string, string> = {}) {
       const ended = await shell.run(text)
       expect({ line: command.line, text, ...ended }).toMatchObject({ exit: 0 })
       if (/^\s*curl /.test(text))
-        expect({ text, out: ended.out }).toEqual({ text, out: expect.stringMatching(/^\{"ok":true/) })
+        expect({ text, out: ended.out }).toEqual({ text, out: expect.stringMatching(/^\{"(?:ok":true|result":)/) })
       rememberFields(ended.out)
     },
   }
@@ -133,6 +133,7 @@ describe('sh commands of documents', () => {
   const before: Readonly<Record<string, readonly DocCommand[]>> = {
     'docs/api/webhooks.md': [start, takeToken],
     'docs/gateway.md': [start, takeToken],
+    'docs/mcp.md': [start, takeToken],
     'docs/premium.md': [start, takeToken],
     'docs/vpn.md': [start, takeToken],
     'docs/operate/verify.md': [start],
@@ -161,7 +162,7 @@ test('Russian documents have the fences of the English ones, and each English pa
   expect(codeOf('README.ru.md')).toEqual(codeOf('README.md'))
   const pages = [...new Bun.Glob('*.md').scanSync({ cwd: join(root, 'docs/ru') })].toSorted()
   const ofOperators = ['install.md', 'payments.md', 'ranges.md', 'site.md', 'tls.md']
-  const ofCustomers = ['login-grammar.md', 'proxy-urls.md']
+  const ofCustomers = ['login-grammar.md', 'mcp.md', 'proxy-urls.md']
   const ofPrograms = ['errors.md', 'events.md', 'reasons.md', 'webhooks.md']
   expect(pages).toEqual([...ofOperators, ...ofCustomers, ...ofPrograms].toSorted())
   for (const page of pages) {

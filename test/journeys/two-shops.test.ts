@@ -4,6 +4,7 @@ import { readConfig } from '../../src/app/settings/config.ts'
 import { openShop, type Shop } from '../../src/app/shop/shop.ts'
 import { type Caller, createCaller } from '../harness/caller.ts'
 import { HandClock, runtimeWith } from '../harness/clock.ts'
+import { connectMcp } from '../harness/mcp-client.ts'
 import { type Service, startService } from '../harness/service.ts'
 
 const limits = { TURNPIKE_RATE_READS: '60', TURNPIKE_RATE_CHARGES: '40' }
@@ -53,6 +54,19 @@ describe('two shops on one PostgreSQL', () => {
     expect(later.filter((each) => each.status === 200)).toHaveLength(3)
     const another = await first.newCustomer(100n)
     expect((await at(1).get('/balance', { token: another.token })).status).toBe(200)
+  })
+
+  test('a purchase that MCP priced at one shop is confirmed at the other, and a repeat at the first buys nothing', async () => {
+    const { token } = await first.newCustomer(1_000n)
+    const connect = (url: string) => connectMcp('streamable HTTP', { url, token, mayWrite: true })
+    const [here, there] = [await connect(first.url), await connect(second.url)]
+    const order = { country_code: 'DE', period: 30, count: 1, ipv: 4 }
+    const { answer } = await here.call('buyDedicated', order)
+    const confirmed = { ...order, ...(answer['confirm_with'] as object) }
+    expect((await there.call('buyDedicated', confirmed)).answer).toMatchObject({ data: { price_rub: 171 } })
+    expect((await here.call('buyDedicated', confirmed)).answer).toMatchObject({ replayed: true })
+    expect((await first.get('/balance', { token })).data).toMatchObject({ api_spent_rub: 171 })
+    await Promise.all([here.close(), there.close()])
   })
 
   test('two shops allow 20 sign-in attempts for one login together', async () => {

@@ -16,6 +16,7 @@ export type Room =
   | 'shapes'
   | 'api'
   | 'jobs'
+  | 'mcp'
   | 'cli'
   | 'adapters'
   | 'dataplane'
@@ -103,6 +104,10 @@ export const law: Readonly<Record<Room, Sight>> = {
     packages: ['hono', 'hono/**', '@hono/**'],
   },
   jobs: { files: [core, 'src/node-protocol/**', 'src/jobs/**', ...doors], packages: [] },
+  mcp: {
+    files: [core, 'src/mcp/**', 'src/api/*.ts', 'src/api/customer/*/shapes.ts'],
+    packages: [hashing, '@modelcontextprotocol/server', '@modelcontextprotocol/server/stdio'],
+  },
   cli: {
     files: [
       core,
@@ -198,6 +203,7 @@ const plainRooms: readonly Room[] = [
   'node-protocol',
   'api',
   'jobs',
+  'mcp',
   'cli',
   'adapters',
   'dataplane',

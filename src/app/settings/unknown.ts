@@ -6,7 +6,7 @@ const prefix = 'TURNPIKE_'
 const internal: readonly string[] = ['TURNPIKE_LEASH', 'TURNPIKE_SUPERVISED', 'TURNPIKE_BETWEEN']
 /** Variables of commands on a remote shop. */
 const ofCommands: readonly string[] = ['TURNPIKE_OPERATOR_TOKEN', 'TURNPIKE_OPERATOR_TOKEN_FILE']
-/** Variables of `turnpike-client`, which a customer or operator may have in the same shell. */
+/** Variables of `turnpike mcp` and of `turnpike-client`, which a customer or operator may have in the same shell. */
 const ofClient: readonly string[] = ['TURNPIKE_URL', 'TURNPIKE_TOKEN']
 const ofTests = /^TURNPIKE_(TEST|STORM)_/
 /** Kubernetes sets variables for each service, and one of them may be called turnpike. */

@@ -6,6 +6,7 @@ import { maxHeadKib, type RequestNote } from '../../api/answers.ts'
 import { authApi, createCustomerSessions } from '../../api/auth/routes.ts'
 import { brandImages } from '../../api/brand-images.ts'
 import { openConsole } from '../../api/console.ts'
+import type { Answering } from '../../api/cors.ts'
 import { accountOperations, orderOperations } from '../../api/customer/account/routes.ts'
 import { createPublicCatalogue } from '../../api/customer/catalogue/public-catalogue.ts'
 import { catalogueSeconds, getCatalogue } from '../../api/customer/catalogue/shapes.ts'
@@ -57,6 +58,7 @@ import {
   vpnJobs,
 } from '../../jobs/shop.ts'
 import { startDeliveries } from '../../jobs/webhooks.ts'
+import { mcpRoute } from '../../mcp/http.ts'
 import { scheduleBackups } from '../backup/schedule.ts'
 import { banner } from '../banner.ts'
 import { addFrontMetrics } from '../metrics/node.ts'
@@ -316,7 +318,7 @@ function openApi(
   const eventWatch = new EventWatch(services)
   const readCatalogue = createPublicCatalogue({ ...services, ...runtime })
   const toNodes = createNodeHttp({ ...services, ...runtime, ...common, ownHosts, log, state, urgently })
-  const toCustomers = createHttp({
+  const toCustomers: Answering = createHttp({
     ...runtime,
     ...common,
     onNodesAffected: () => state.announce(),
@@ -353,6 +355,12 @@ function openApi(
       }),
       payPageRoute(services),
       notifyRoute(services),
+      mcpRoute({
+        ...runtime,
+        publicUrl,
+        version: manifest.version,
+        answer: (request, from) => toCustomers(request, from),
+      }),
     ],
     version: manifest.version,
     publicUrl,

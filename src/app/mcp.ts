@@ -1,0 +1,75 @@
+import { randomBytes } from 'node:crypto'
+import manifest from '../../package.json' with { type: 'json' }
+import { machineCommand } from '../cli/command.ts'
+import { refuseHere } from '../core/refusal.ts'
+import type { Send } from '../mcp/shop-call.ts'
+import { readShopOrigin } from './shop-url.ts'
+
+const answerMs = 60_000
+/** A request that can be repeated is sent so often while the shop or the network fails. */
+const attempts = 3
+/** Also after `Retry-After` of a shop that names a longer time: the program that waits is a dialogue. */
+const longestPauseMs = 5_000
+
+export const mcpCommand = machineCommand({
+  name: 'mcp',
+  summary:
+    'Serves the API of a customer as tools of MCP, over standard input and output, to the program that starts it.',
+  options: [
+    {
+      flag: 'write',
+      meaning: 'also offer tools that change and buy, where the scopes of the token allow them',
+    },
+  ],
+  async run(given) {
+    const { TURNPIKE_URL: url, TURNPIKE_TOKEN: token } = process.env
+    if (!url || !token) {
+      throw refuseHere("Set TURNPIKE_URL to the shop's address and TURNPIKE_TOKEN to a token of a customer.", 'usage')
+    }
+    const origin = readShopOrigin(url, 'TURNPIKE_URL')
+    const send = createSend(origin, token)
+    const { serveStandardStreams } = await import('../mcp/stdio.ts')
+    const { createConfirmations } = await import('../mcp/confirmation.ts')
+    const { loadScopes } = await import('../mcp/token-scopes.ts')
+    const random = (bytes: number): Uint8Array => new Uint8Array(randomBytes(bytes))
+    await serveStandardStreams(
+      {
+        send,
+        confirmations: createConfirmations(token, Date.now, random),
+        random,
+        docUrl: `${origin}/docs/mcp`,
+        version: manifest.version,
+        mayWrite: given.has('write'),
+        howToWrite: 'Start "turnpike mcp" with --write, and a token with the scope, for tools that change or buy.',
+        loadScopes: () => loadScopes(send),
+      },
+      (fault) => void process.stderr.write(`turnpike: ${fault.message}\n`),
+    )
+    return { json: null, lines: [] }
+  },
+})
+
+const isBroken = (status: number): boolean => status === 502 || status === 503 || status === 504
+
+/** Repeats a request that fails on its way, if a repeat has no second effect. */
+function createSend(origin: string, token: string): Send {
+  return async (path, init) => {
+    const headers = new Headers(init.headers)
+    headers.set('Authorization', `Bearer ${token}`)
+    headers.set('User-Agent', `turnpike-mcp/${manifest.version}`)
+    const mayRepeat = init.method !== 'POST' || headers.has('idempotency-key')
+    for (let attempt = 1; ; attempt += 1) {
+      const isLast = !mayRepeat || attempt === attempts
+      try {
+        const signal = AbortSignal.timeout(answerMs)
+        const response = await fetch(origin + path, { ...init, headers, redirect: 'error', signal })
+        if (isLast || !isBroken(response.status)) return response
+        const seconds = Number(response.headers.get('retry-after')) || 1
+        await Bun.sleep(Math.min(seconds * 1000, longestPauseMs))
+      } catch (error) {
+        if (isLast) throw error
+        await Bun.sleep(200 * attempt)
+      }
+    }
+  }
+}

@@ -1,0 +1,114 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { type Service, startService } from '../../test/harness/service.ts'
+
+let service: Service
+beforeAll(async () => {
+  service = await startService('sqlite', { TURNPIKE_RATE_READS: '20' })
+})
+afterAll(() => service.stop())
+
+const version = '2026-07-28'
+const meta = {
+  'io.modelcontextprotocol/protocolVersion': version,
+  'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
+  'io.modelcontextprotocol/clientCapabilities': {},
+}
+
+type Sent = { readonly token?: string; readonly headers?: Record<string, string>; readonly path?: string }
+
+/** Sends one message of MCP by hand, as no client would send it. */
+async function send(method: string, params: object, { token, headers, path = '/mcp' }: Sent = {}) {
+  const response = await fetch(service.url + path, {
+    method: 'POST',
+    headers: {
+      'Content-Type': 'application/json',
+      Accept: 'application/json, text/event-stream',
+      'MCP-Protocol-Version': version,
+      'Mcp-Method': method,
+      ...('name' in params && { 'Mcp-Name': String(params.name) }),
+      ...(token !== undefined && { Authorization: `Bearer ${token}` }),
+      ...headers,
+    },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: { ...params, _meta: meta } }),
+  })
+  const text = await response.text()
+  return { status: response.status, headers: response.headers, answer: text === '' ? undefined : JSON.parse(text) }
+}
+
+const newToken = async () => (await service.newCustomer(100n)).token
+
+describe('POST /mcp', () => {
+  test('a request without a token, or with a wrong one, is refused with 401 before its body is read', async () => {
+    for (const token of [undefined, 'tp_test_wrong']) {
+      const { status, headers, answer } = await send('tools/list', {}, { ...(token && { token }) })
+      expect([status, headers.get('www-authenticate')]).toEqual([401, 'Bearer'])
+      expect(answer.error.code).toBe('invalid_token')
+    }
+  })
+
+  test('the cookie of a session is no credential', async () => {
+    const headers = { Cookie: 'turnpike_customer=anything', 'X-Turnpike-Console': '1' }
+    const { status, answer } = await send('tools/list', {}, { headers })
+    expect([status, answer.error.reason]).toEqual([401, 'token_missing'])
+  })
+
+  test('a page of another origin is refused with 403, and one of the shop is not', async () => {
+    const token = await newToken()
+    const from = (Origin: string) => send('tools/list', {}, { token, headers: { Origin } })
+    const other = await from('https://attacker.example')
+    expect([other.status, other.answer.error.reason]).toEqual([403, 'request_from_other_origin'])
+    expect((await from(service.url)).status).toBe(200)
+  })
+
+  test('GET is refused with 405, and a body above 64 KiB with 413', async () => {
+    const token = await newToken()
+    const headers = { Authorization: `Bearer ${token}` }
+    const opened = await fetch(`${service.url}/mcp`, { headers })
+    expect([opened.status, opened.headers.get('allow')]).toEqual([405, 'POST'])
+    const large = await send('tools/call', { name: 'getBalance', arguments: { x: 'x'.repeat(70_000) } }, { token })
+    expect([large.status, large.answer.error.reason]).toEqual([413, 'body_too_large'])
+  })
+
+  test('a value of write other than true and false is refused with 400', async () => {
+    const { status, answer } = await send('tools/list', {}, { token: await newToken(), path: '/mcp?write=yes' })
+    expect([status, answer.error.details]).toMatchObject([400, [{ field: 'write', allowed: ['true', 'false'] }]])
+  })
+
+  test('server/discover names the revision and the capability tools, and no stream is kept open', async () => {
+    const token = await newToken()
+    const { status, answer } = await send('server/discover', {}, { token })
+    expect([status, answer.result]).toMatchObject([200, { supportedVersions: [version], capabilities: { tools: {} } }])
+    const listening = await send('subscriptions/listen', { notifications: { toolsListChanged: true } }, { token })
+    expect(listening.answer.error.message).toBe('Subscription limit reached')
+  })
+
+  test('requests count for the limit of reads of the token: the 21st of a minute is refused with 429', async () => {
+    const token = await newToken()
+    const balance = () => send('tools/call', { name: 'getBalance', arguments: {} }, { token })
+    // Each takes one read for itself and one for its operation.
+    for (let turn = 0; turn < 10; turn += 1) {
+      expect((await balance()).answer.result.structuredContent.data).toEqual({ balance_rub: 100, api_spent_rub: 0 })
+    }
+    const { status, headers } = await balance()
+    expect([status, Number(headers.get('retry-after')) > 0]).toEqual([429, true])
+    expect((await service.get('/balance', { token })).status).toBe(429)
+  })
+
+  test('a tool that reaches the limit answers an error with retry_after_seconds', async () => {
+    const token = await newToken()
+    for (let turn = 0; turn < 19; turn += 1) await service.get('/balance', { token })
+    const { answer } = await send('tools/call', { name: 'getBalance', arguments: {} }, { token })
+    expect(answer.result).toMatchObject({
+      isError: true,
+      structuredContent: { error: { reason: 'rate_limited', retry_after_seconds: expect.any(Number) } },
+    })
+  })
+
+  test('an argument in the place of an id cannot name another path', async () => {
+    const token = await newToken()
+    for (const order_id of ['..', '../balance', 'a/b', '', '%2e%2e', null]) {
+      const { answer } = await send('tools/call', { name: 'getOrder', arguments: { order_id } }, { token })
+      expect(answer.result.structuredContent.error.reason).toBe('invalid_request')
+    }
+  })
+})
