@@ -50,6 +50,18 @@ describe.each([...engines])('events of the ends of proxies on %s', (engine) => {
     expect((await told()).slice(15)).toEqual(of('proxy.expired'))
   })
 
+  test('a proxy bought for 7 days is announced 3 and 1 days before its end, and not 7', async () => {
+    const { clock } = here.floor
+    await announce()
+    const { proxies } = await here.buy(1, 7)
+    const [proxy] = proxies
+    for (const leftDays of [7, 6, 3, 1]) {
+      clock.nowMs = (proxy?.expiresAt ?? 0) - leftDays * dayMs
+      await announce()
+    }
+    expect(await told()).toEqual([3, 1].map((days) => ['proxy.expiring', proxy?.id, days]))
+  })
+
   test('a shop that was stopped for 9 days announces the end of a proxy once, and a prolonged one not at all', async () => {
     const { clock, services } = here.floor
     await announce()

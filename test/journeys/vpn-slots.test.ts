@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { Refusal } from '../../src/core/refusal.ts'
 import { engines } from '../harness/database.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { findingsOf, sellVpn } from '../harness/vpn.ts'
@@ -106,6 +107,18 @@ describe.each([...engines])('device slots on %s', (engine) => {
     const { slots, device_limit, devices } = (await get('/vpn/info')).data
     expect([slots, device_limit, devices.length]).toEqual([0, 2, 2])
     await sellVpn(service, plan)
+  })
+
+  test('ending the order of slots is refused and ends no subscription; its money can be refunded', async () => {
+    const { post, get } = await subscribe()
+    const { order_id: order } = (await post('/vpn/devices/increase', { count: 1 })).data
+    const { refunds } = service.services
+    const note = 'test'
+    const ended = refunds.end({ order, how: 'unused', note, key: undefined })
+    expect(await ended.catch(({ reason }: Refusal) => reason)).toBe('slots_end_with_subscription')
+    expect((await get('/vpn/info')).data).toMatchObject({ status: 'ACTIVE', slots: 1 })
+    await refunds.refund({ order, amount: 'all', again: false, note, key: undefined })
+    expect((await get('/balance')).data.balance_rub).toBe(9700)
   })
 
   test('deleting at once refunds the term and its slots in full, as the quote says', async () => {

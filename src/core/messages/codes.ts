@@ -210,6 +210,7 @@ const codeOfReason: Readonly<Record<Exclude<Reason, SelfCoded>, Code> & Partial<
   operator_token_ended: 'invalid_token',
   insufficient_funds_with_debt: 'insufficient_funds',
   order_cannot_be_ended: 'conflict',
+  slots_end_with_subscription: 'conflict',
   notification_not_confirmed: 'unavailable',
   refund_is_spent: 'conflict',
   no_gateway_up: 'unavailable',

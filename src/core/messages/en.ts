@@ -125,7 +125,7 @@ export const en = {
     `The spending cap of this token is ${rub(of.cap_rub)} RUB, of which ${rub(of.spent_rub)} RUB are spent. ` +
     'The price exceeds the rest. Nothing was charged; use another token.',
   balance_too_large: 'The balance would exceed the maximum of the ledger. No money was moved.',
-  customer_erased: 'This customer was erased, so the balance has no owner. No money was moved.',
+  customer_erased: 'This customer was erased: the balance can only come nearer to zero. No money was moved.',
   charge_not_found: 'There is no such charge to refund.',
   charge_already_refunded: (of: { given_rub: number }) =>
     `This charge has been refunded already: ${rub(of.given_rub)} RUB.`,
@@ -358,6 +358,8 @@ export const en = {
     'after its money was spent. Nothing can be bought before the debt is paid. Nothing was charged; top up and ' +
     'try again.',
   order_cannot_be_ended: 'This order bought nothing that can be ended early.',
+  slots_end_with_subscription:
+    'Device slots end with their subscription. Refund this order without ending it, or end the order of the subscription.',
   notification_not_confirmed:
     'The shop could not confirm the payment: the provider does not answer. Send the notification again later.',
   refund_is_spent: (of: { balance_rub: number; bonus_rub: number }) =>

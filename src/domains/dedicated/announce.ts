@@ -11,6 +11,10 @@ const dayMs = 86_400_000
 export const expiredEvent = (proxy: Proxy): DomainEvent =>
   eventOf(proxy, 'proxy.expired', { ip: proxy.address, expires_at: toIso(proxy.expiresAt) })
 
+/** None for a proxy that was bought for so few days: its purchase said when it ends. */
+const expiringEvents = (proxy: Proxy, days: number): DomainEvent[] =>
+  proxy.expiresAt - proxy.startedAt <= days * dayMs ? [] : [expiringEvent(proxy, days)]
+
 const expiringEvent = (proxy: Proxy, days: number): DomainEvent =>
   eventOf(proxy, 'proxy.expiring', {
     ip: proxy.address,
@@ -21,14 +25,14 @@ const expiringEvent = (proxy: Proxy, days: number): DomainEvent =>
 
 /** Proxies that end after a position, locked in the order of their ids as a purchase locks them. */
 const readEnding =
-  (toEvent: (proxy: Proxy) => DomainEvent): ReadEnding =>
+  (toEvents: (proxy: Proxy) => DomainEvent | DomainEvent[]): ReadEnding =>
   async (tx, after, untilAt, limit) => {
     const found = await store.findEnding(tx, { at: after.at, id: Number(after.id) }, untilAt, limit)
     const ends = new Map(found.map((each) => [each.id, each.expiresAt]))
     // A proxy that was prolonged or interrupted meanwhile has another end.
     const isEnding = (proxy: Proxy) =>
       proxy.state === 'held' && proxy.interruptedAt === null && proxy.expiresAt === ends.get(proxy.id)
-    const events = (await store.lockMany(tx, [...ends.keys()])).filter(isEnding).map(toEvent)
+    const events = (await store.lockMany(tx, [...ends.keys()])).filter(isEnding).flatMap(toEvents)
     const last = found.at(-1)
     return { events, count: found.length, last: last && { at: last.expiresAt, id: String(last.id) } }
   }
@@ -47,7 +51,7 @@ export async function announceEnds(deps: DedicatedDeps, limit: number): Promise<
   let floorAt = nowMs
   for (const days of announcedDays) {
     const untilAt = nowMs + days * dayMs
-    const read = readEnding((proxy) => expiringEvent(proxy, days))
+    const read = readEnding((proxy) => expiringEvents(proxy, days))
     most = Math.max(most, await deps.events.announce(`proxy.expiring ${days}`, { floorAt, untilAt, limit }, read))
     floorAt = untilAt
   }

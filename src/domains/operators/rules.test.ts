@@ -44,6 +44,8 @@ test('toRequestText removes secrets at any depth, and shortens a long request to
 test('withOutcome adds an amount, or a version and 10 of its changes, to the request of an entry', () => {
   const added = (request: string, result: unknown): unknown => JSON.parse(withOutcome(request, result))
   expect(added('{"proxy":"3"}', { amount_rub: 5.5 })).toEqual({ proxy: '3', outcome: { amount_rub: 5.5 } })
+  const payment = { amount_rub: 500, refunded_rub: 100 }
+  expect(added('{}', payment)).toEqual({ outcome: { refunded_rub: 100 } })
   const changes = Array.from({ length: 12 }, (_, index) => `+ vpn.months.${index}: 1`)
   expect(added('{}', { version: 2, changes })).toEqual({
     outcome: { version: 2, change_count: 12, changes: changes.slice(0, 10) },

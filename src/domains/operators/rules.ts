@@ -81,9 +81,13 @@ export function toEntry(chain: Chain, { actor, operation, request }: Action, now
 /** How many changes of a price list the log keeps. */
 const maxChanges = 10
 
-/** The part of an action's result that the log keeps: an amount of money, or a new price list and its first changes. */
+/**
+ * The part of an action's result that the log keeps: an amount of money, or a new price list and its first changes. Of
+ * a payment's refund, what has gone back of the payment so far: `amount_rub` is the payment's.
+ */
 function outcomeOf(result: unknown): Readonly<Record<string, unknown>> | undefined {
   if (typeof result !== 'object' || result === null) return undefined
+  if ('refunded_rub' in result && typeof result.refunded_rub === 'number') return { refunded_rub: result.refunded_rub }
   if ('amount_rub' in result && typeof result.amount_rub === 'number') return { amount_rub: result.amount_rub }
   if (!('version' in result && 'changes' in result && Array.isArray(result.changes))) return undefined
   const { version, changes } = result

@@ -25,6 +25,7 @@ import { product } from './buy.ts'
 import { privateKeyOf } from './devices.ts'
 import {
   deletedNote,
+  increaseAction,
   ipv4Text,
   limitOfTerms,
   type Peer,
@@ -190,7 +191,7 @@ async function problemsOfSlots(
 const isOrderOf = ({ uuid, customer }: Subscription, of: SlotPurchase, order: Order | undefined): order is Order =>
   order?.customer === customer &&
   order.product === product &&
-  order.action === 'increase' &&
+  order.action === increaseAction &&
   textIn(order.calculation, 'uuid') === uuid &&
   numberIn(order.calculation, 'slots') === of.slots &&
   numberIn(order.input, 'count') === of.slots

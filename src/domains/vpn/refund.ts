@@ -9,6 +9,7 @@ import { removeAll } from './devices.ts'
 import { noSuchSubscription, subscriptionDisabled } from './errors.ts'
 import {
   deletedNote,
+  increaseAction,
   readUuid,
   refundOf,
   type Subscription,
@@ -49,6 +50,7 @@ export const endingOf = (deps: VpnDeps): Ending => ({
   product,
   async endOrder(tx, order, how) {
     if (how === 'whole') throw new Refusal('subscription_refund_is_unused_part')
+    if (order.action === increaseAction) throw new Refusal('slots_end_with_subscription')
     const bought = subscriptionOf(order)
     if (bought === undefined) throw noSuchSubscription()
     const account = await deps.ledger.lock(tx, order.customer)

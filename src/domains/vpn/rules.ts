@@ -118,6 +118,9 @@ export function nodeOf(peer: Pick<Peer, 'id' | 'node'>, nodes: readonly Node[], 
   return isThere ? own : chooseNode(nodes, peer.id, since)
 }
 
+/** Of an order that bought device slots. */
+export const increaseAction = 'increase'
+
 /** The first words of the note of a refund for a deleted subscription; `verify` recognises the refund by them. */
 export const deletedNote = 'VPN deleted before its end'
 

@@ -5,7 +5,7 @@ import { Refusal } from '../../core/refusal.ts'
 import type { PurchaseAnswer, PurchaseRequest, Receipt } from '../orders/index.ts'
 import { maxSlots, priceSlots } from '../pricing/rules.ts'
 import { product } from './buy.ts'
-import { type Subscription, type SubscriptionId, statusOf } from './rules.ts'
+import { increaseAction, type Subscription, type SubscriptionId, statusOf } from './rules.ts'
 import * as store from './store.ts'
 import { load, lock, type VpnDeps } from './subscriptions.ts'
 
@@ -34,7 +34,7 @@ export async function increase(
 ): Promise<PurchaseAnswer> {
   const catalogue = await deps.pricing.current()
   const input = { count, ...(uuid !== undefined && { uuid }) }
-  return deps.orders.sell(request, { product, action: 'increase', input }, async (sale) => {
+  return deps.orders.sell(request, { product, action: increaseAction, input }, async (sale) => {
     const { tx, nowMs } = sale
     const { plan, total: price } = priceSlots(catalogue, count)
     const before = await lock(deps, tx, request.by.customer, { uuid })

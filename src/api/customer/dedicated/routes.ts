@@ -198,6 +198,7 @@ export function dedicatedOperations(deps: {
     return {
       period,
       total_price_rub: toRoubles(total),
+      price_rub: toRoubles(total),
       items: items.map(({ proxy, price, expiresAt }) => ({
         id: proxy.id,
         ipv: proxy.ipv,

@@ -320,6 +320,7 @@ const prolongingQuote = {
   answer: z.object({
     period: shownPeriod(),
     total_price_rub: roubles('Total price. A purchase at this moment charges this amount.', 171),
+    price_rub: roubles('The same as `total_price_rub`.', 171),
     items: rows('One entry per proxy.', {
       id: whole("The proxy's id.", exampleProxy),
       ipv: shownIpv(),
