@@ -1,3 +1,4 @@
+import type { TokenId } from '../core/ids.ts'
 import type { ProblemArguments } from '../core/messages/problems.ts'
 import type { Reason } from '../core/messages/sentences.ts'
 import { isProblems, Refusal, refuseField, toSentDetails } from '../core/refusal.ts'
@@ -24,6 +25,8 @@ export type RequestNote = {
   readonly order?: string | undefined
   /** The `Idempotency-Key` of a purchase. */
   readonly key?: string | undefined
+  /** Of a request of an authenticated customer to the customers' API, for the customer's log. */
+  readonly logged?: { readonly operation: string; readonly token: TokenId | null } | undefined
   /** The error behind a 500, or behind a refusal that concerns the operator, such as a full disk. */
   readonly fault: unknown
 }

@@ -1,6 +1,6 @@
 import { Hono } from 'hono'
 import { type Address, clientPrefixOf } from '../core/address.ts'
-import type { CustomerId } from '../core/ids.ts'
+import type { CustomerId, TokenId } from '../core/ids.ts'
 import { KeyedSemaphore } from '../core/keyed-semaphore.ts'
 import { Refusal, refuseField } from '../core/refusal.ts'
 import type { Clock } from '../core/time.ts'
@@ -93,6 +93,8 @@ type Admitted<By> = {
   readonly by: By
   readonly name: string
   readonly customer?: CustomerId | undefined
+  /** The token of a customer, null in a session: the request is in the customer's log. */
+  readonly token?: TokenId | null
   /** The transaction of the sale checks the token again. A session is only checked here. */
   readonly isCheckedBySale?: boolean
 }
@@ -241,6 +243,7 @@ type Visit = {
   isReplay?: boolean
   order?: string | undefined
   key?: string | undefined
+  logged?: RequestNote['logged']
   isAdmitted: boolean
 }
 
@@ -392,6 +395,7 @@ async function answerNoted(
     isSale: visit.isSale,
     order: visit.order,
     key: visit.key,
+    logged: visit.logged,
     fault,
   })
   return response
@@ -413,7 +417,8 @@ const customerApi = (deps: HttpDeps): Api<Caller> => ({
       throw new Refusal('other_customer_signed_in', {}, { charged: false })
     }
     const name = by.token?.id ?? by.session ?? by.customer
-    return { by, name, customer: by.customer, isCheckedBySale: purpose === 'sale' && by.token !== null }
+    const token = by.token?.id ?? null
+    return { by, name, customer: by.customer, token, isCheckedBySale: purpose === 'sale' && token !== null }
   },
 })
 
@@ -434,8 +439,9 @@ async function answer<By>(
       ? check()
       : limits.authThrottle.letIn(shown, visit, check, ({ name, customer }) => customer ?? name)
   const admitted = await letIn()
-  const { customer } = admitted
+  const { customer, token } = admitted
   visit.customer = customer
+  if (token !== undefined) visit.logged = { operation: operation.id, token }
   visit.isAdmitted = operation.access !== 'public'
   visit.isPurchase = purpose === 'sale'
   let leave = visit.isAdmitted ? limits.bulk.enter() : () => {}

@@ -12,6 +12,7 @@ import type { Orders } from '../domains/orders/index.ts'
 import type { PaymentWatch, Purchases } from '../domains/payments/index.ts'
 import type { Premium } from '../domains/premium/index.ts'
 import type { Erasing, Retaining } from '../domains/privacy/index.ts'
+import type { RequestLog } from '../domains/requests/index.ts'
 import type { SignIn } from '../domains/signin/index.ts'
 import type { Stock } from '../domains/stock/index.ts'
 import type { Traffic } from '../domains/traffic/index.ts'
@@ -192,6 +193,7 @@ export const retentionJobs = (
     customers: Customers
     events: Events
     webhooks: Pick<Webhooks, 'forget'>
+    requests: Pick<RequestLog, 'write' | 'forget'>
     fleet: Pick<Fleet, 'forgetSamples'>
     signIn: SignIn
     erasing: Erasing
@@ -201,6 +203,8 @@ export const retentionJobs = (
   log: JobLog,
 ): readonly Job[] => [
   { name: 'uses of tokens', everyMs: 30 * secondMs, work: () => deps.customers.noteUses(), isOwn: true },
+  { name: 'note requests', everyMs: secondMs, work: () => deps.requests.write(), isOwn: true },
+  batchJob('forget requests', 10 * minuteMs, 1000, (limit) => deps.requests.forget(limit)),
   batchJob('forget sessions', 10 * minuteMs, 500, (limit) =>
     deps.signIn.forgetEnded(deps.retaining.retention.sessionDays * dayMs, limit),
   ),

@@ -5,10 +5,10 @@ import { close, unfinished } from '../../src/db/closed.ts'
 import { openDatabase } from '../../src/db/open.ts'
 import { type CommandServer, openCommandServer } from '../harness/command-server.ts'
 import { makeTestDatabase, openTestDatabase } from '../harness/database.ts'
+import { longTest } from '../harness/long-test.ts'
 import { fencesOf } from '../harness/markdown.ts'
 import { endStarted, runCommand, runTurnpike, testDatabaseEnv } from '../harness/turnpike.ts'
 import { addCustomer, wire } from '../harness/wired.ts'
-import { longTest } from '../harness/long-test.ts'
 
 /** Commands whose settings come from their environment, as an operator's do. */
 let commands: CommandServer

@@ -7,12 +7,12 @@ import { createBrowserSession } from '../harness/browser-session.ts'
 import { HandClock, runtimeWith } from '../harness/clock.ts'
 import { customerLink } from '../harness/console-links.ts'
 import { enginesOf } from '../harness/database.ts'
+import { longTest } from '../harness/long-test.ts'
 import { applyCatalogue, shipped } from '../harness/proxies.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { type SmtpServer, startSmtp, textOf } from '../harness/smtp.ts'
 import { openChromium, readyWithinMs } from './chromium.ts'
 import { findBarriers, findLandmarkFaults, fitsWidth, openVisitor, shown, type Visitor } from './visitor.ts'
-import { longTest } from '../harness/long-test.ts'
 
 const password = 'correct horse battery'
 const email = 'customer@example.com'
@@ -361,22 +361,25 @@ describe.each([...enginesOf('sqlite')])('customer story on %s', (engine) => {
       .waitFor()
   })
 
-  longTest('a read-only API token reads the balance, is refused for purchases, and is refused once revoked', async () => {
-    await open('/api')
-    await press('New token')
-    await dialog().getByLabel('Name').fill('watcher')
-    await dialog().getByLabel('Purchases').uncheck()
-    await dialog().getByRole('button', { name: 'New token' }).click()
-    const made = (await page.getByRole('region', { name: 'Your new token' }).innerText()).trim()
-    expect(await page.getByRole('region', { name: 'Read the balance' }).innerText()).toContain(`Bearer ${made}`)
-    expect((await shop.get('/balance', { token: made })).status).toBe(200)
-    const order = { country_code: 'DE', period: 7, count: 1, ipv: 4 }
-    expect((await shop.post('/dedicated/buy', order, { token: made })).status).toBe(403)
+  longTest(
+    'a read-only API token reads the balance, is refused for purchases, and is refused once revoked',
+    async () => {
+      await open('/api')
+      await press('New token')
+      await dialog().getByLabel('Name').fill('watcher')
+      await dialog().getByLabel('Purchases').uncheck()
+      await dialog().getByRole('button', { name: 'New token' }).click()
+      const made = (await page.getByRole('region', { name: 'Your new token' }).innerText()).trim()
+      expect(await page.getByRole('region', { name: 'Read the balance' }).innerText()).toContain(`Bearer ${made}`)
+      expect((await shop.get('/balance', { token: made })).status).toBe(200)
+      const order = { country_code: 'DE', period: 7, count: 1, ipv: 4 }
+      expect((await shop.post('/dedicated/buy', order, { token: made })).status).toBe(403)
 
-    await press('Revoke watcher')
-    await page.getByText('Revoked').waitFor()
-    expect((await shop.get('/balance', { token: made })).status).toBe(401)
-  })
+      await press('Revoke watcher')
+      await page.getByText('Revoked').waitFor()
+      expect((await shop.get('/balance', { token: made })).status).toBe(401)
+    },
+  )
 
   test('a customer adds an endpoint of webhooks, sees its secret once, and sees the test that was sent', async () => {
     await open('/api')
@@ -445,52 +448,55 @@ describe.each([...enginesOf('sqlite')])('customer story on %s', (engine) => {
     expect((await other.get('/auth/v1/customer/session')).status).toBe(401)
   })
 
-  longTest('a phone sets up the second factor with an otpauth link, asks before a sign-in link replaces its session, and says that a session has ended', async () => {
-    const session = await openVisitor(browser, shop.url, {
-      viewport: { width: 360, height: 740 },
-      hasTouch: true,
-      isMobile: true,
-    })
-    const phone = session.page
-    await phone.goto(await customerLink(shop, (await shop.newCustomer()).token))
-    await phone.goto(`${shop.url}/#/account`)
-    await phone.getByLabel('Choose a login').fill('phone-owner')
-    await phone.getByLabel('New password', { exact: true }).fill(password)
-    await phone.getByRole('button', { name: 'Set the password' }).click()
-    await phone.getByText('Password set.').waitFor()
-    const factor = phone.locator('section', {
-      has: phone.getByRole('heading', { name: 'Second factor', exact: true }),
-    })
-    await factor.getByLabel('Current password').fill(password)
-    await factor.getByRole('button', { name: 'Set up' }).click()
-    const link = factor.getByRole('link', { name: 'Open in the authenticator' })
-    await link.waitFor()
-    const uri = new URL((await link.getAttribute('href')) ?? '')
-    const secret = await factor.locator('.copyable .mono').innerText()
-    expect([uri.protocol, uri.host, uri.searchParams.get('secret')]).toEqual(['otpauth:', 'totp', secret])
-    expect(await factor.locator('img.qr').isVisible()).toBeFalse()
-    expect([await findBarriers(phone), await fitsWidth(phone)]).toEqual([[], true])
+  longTest(
+    'a phone sets up the second factor with an otpauth link, asks before a sign-in link replaces its session, and says that a session has ended',
+    async () => {
+      const session = await openVisitor(browser, shop.url, {
+        viewport: { width: 360, height: 740 },
+        hasTouch: true,
+        isMobile: true,
+      })
+      const phone = session.page
+      await phone.goto(await customerLink(shop, (await shop.newCustomer()).token))
+      await phone.goto(`${shop.url}/#/account`)
+      await phone.getByLabel('Choose a login').fill('phone-owner')
+      await phone.getByLabel('New password', { exact: true }).fill(password)
+      await phone.getByRole('button', { name: 'Set the password' }).click()
+      await phone.getByText('Password set.').waitFor()
+      const factor = phone.locator('section', {
+        has: phone.getByRole('heading', { name: 'Second factor', exact: true }),
+      })
+      await factor.getByLabel('Current password').fill(password)
+      await factor.getByRole('button', { name: 'Set up' }).click()
+      const link = factor.getByRole('link', { name: 'Open in the authenticator' })
+      await link.waitFor()
+      const uri = new URL((await link.getAttribute('href')) ?? '')
+      const secret = await factor.locator('.copyable .mono').innerText()
+      expect([uri.protocol, uri.host, uri.searchParams.get('secret')]).toEqual(['otpauth:', 'totp', secret])
+      expect(await factor.locator('img.qr').isVisible()).toBeFalse()
+      expect([await findBarriers(phone), await fitsWidth(phone)]).toEqual([[], true])
 
-    // A link of another customer asks before it replaces the session, and is not used up by the refusal.
-    const foreign = await customerLink(shop, (await shop.newCustomer()).token)
-    await phone.goto(foreign)
-    await phone.getByText('In this browser you are signed in as phone-owner.').waitFor()
-    expect([await findBarriers(phone), await fitsWidth(phone)]).toEqual([[], true])
-    await phone.getByRole('button', { name: 'Stay signed in' }).click()
-    await shown(phone.getByRole('heading', { name: 'Overview' }))
-    await phone.goto(`${shop.url}/#/account`)
-    await phone.getByText('phone-owner').first().waitFor()
-    await phone.goto(foreign)
-    await phone.getByRole('button', { name: 'Use the link' }).click()
-    await shown(phone.getByRole('heading', { name: 'Overview' }))
+      // A link of another customer asks before it replaces the session, and is not used up by the refusal.
+      const foreign = await customerLink(shop, (await shop.newCustomer()).token)
+      await phone.goto(foreign)
+      await phone.getByText('In this browser you are signed in as phone-owner.').waitFor()
+      expect([await findBarriers(phone), await fitsWidth(phone)]).toEqual([[], true])
+      await phone.getByRole('button', { name: 'Stay signed in' }).click()
+      await shown(phone.getByRole('heading', { name: 'Overview' }))
+      await phone.goto(`${shop.url}/#/account`)
+      await phone.getByText('phone-owner').first().waitFor()
+      await phone.goto(foreign)
+      await phone.getByRole('button', { name: 'Use the link' }).click()
+      await shown(phone.getByRole('heading', { name: 'Overview' }))
 
-    // Another tab signs out: the next call of this page is refused.
-    const headers = { 'X-Turnpike-Console': '1' }
-    expect((await phone.request.post(`${shop.url}/auth/v1/customer/sign-out`, { headers, data: {} })).ok()).toBe(true)
-    await phone.goto(`${shop.url}/#/orders`)
-    await phone.getByText('Your session has ended: it has expired, or it was ended on another device').waitFor()
-    await session.context.close()
-  })
+      // Another tab signs out: the next call of this page is refused.
+      const headers = { 'X-Turnpike-Console': '1' }
+      expect((await phone.request.post(`${shop.url}/auth/v1/customer/sign-out`, { headers, data: {} })).ok()).toBe(true)
+      await phone.goto(`${shop.url}/#/orders`)
+      await phone.getByText('Your session has ended: it has expired, or it was ended on another device').waitFor()
+      await session.context.close()
+    },
+  )
 
   longTest('a shop without pools, VPN and shared addresses does not offer them', async () => {
     const { dedicated, vpn: _vpn, ...list } = shipped()

@@ -11,6 +11,7 @@ import { gatewayEngine } from '../harness/engine.ts'
 import { type BoughtProxy, buyWhenSold, freePort } from '../harness/gateway.ts'
 import { type GatewayProcess, makeGatewayProcess } from '../harness/gateway-process.ts'
 import { keepTrying } from '../harness/keep-trying.ts'
+import { longTest } from '../harness/long-test.ts'
 import { memoryFolder } from '../harness/memory.ts'
 import { type Pebble, startPebble } from '../harness/pebble.ts'
 import { type Service, startService } from '../harness/service.ts'
@@ -18,7 +19,6 @@ import { basic, openTunnel } from '../harness/transfers.ts'
 import { startEcho } from '../harness/tunnel.ts'
 import { runtimeCommand, untilTrue } from '../harness/turnpike.ts'
 import { until } from '../harness/until.ts'
-import { longTest } from '../harness/long-test.ts'
 
 const [port, tlsPort] = [freePort(), freePort()]
 const payload = Buffer.from('x'.repeat(700))
@@ -169,20 +169,23 @@ test('two takeovers with ACME close no TLS tunnel, refuse no TLS connection, and
   expect(await Promise.all(ends)).toEqual([0, 0])
 })
 
-longTest('a takeover succeeds while the ACME port is in use, and the new process orders when the port is free', async () => {
-  const own = { TURNPIKE_ACME_NAMES: 'one.test,two.test,three.test' }
-  const elsewhere = `127.0.0.2:${pebble.challengePort}`
-  await (await gateway.takeOver(undefined, { ...own, TURNPIKE_ACME_LISTEN: elsewhere })).ended
-  // A gateway of 0.2.0 listens until its last connection has ended.
-  const taken = Bun.listen({ hostname: '127.0.0.1', port: pebble.challengePort, socket: { data() {} } })
-  await gateway.takeOver(undefined, { TURNPIKE_ACME_NAMES: 'four.test' })
-  const tunnel = await openTls()
-  expect(await tunnel.echo()).toBeTrue()
-  tunnel.close()
-  expect(await isServedFor('four.test')).toBeFalse()
-  taken.stop(true)
-  expect(await untilTrue(() => isServedFor('four.test'))).toBeTrue()
-})
+longTest(
+  'a takeover succeeds while the ACME port is in use, and the new process orders when the port is free',
+  async () => {
+    const own = { TURNPIKE_ACME_NAMES: 'one.test,two.test,three.test' }
+    const elsewhere = `127.0.0.2:${pebble.challengePort}`
+    await (await gateway.takeOver(undefined, { ...own, TURNPIKE_ACME_LISTEN: elsewhere })).ended
+    // A gateway of 0.2.0 listens until its last connection has ended.
+    const taken = Bun.listen({ hostname: '127.0.0.1', port: pebble.challengePort, socket: { data() {} } })
+    await gateway.takeOver(undefined, { TURNPIKE_ACME_NAMES: 'four.test' })
+    const tunnel = await openTls()
+    expect(await tunnel.echo()).toBeTrue()
+    tunnel.close()
+    expect(await isServedFor('four.test')).toBeFalse()
+    taken.stop(true)
+    expect(await untilTrue(() => isServedFor('four.test'))).toBeTrue()
+  },
+)
 
 /** The project's sources as another version, in a folder of their own. */
 function makeOtherVersion(version: string) {

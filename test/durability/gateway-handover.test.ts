@@ -383,32 +383,38 @@ describe.each(databases)('takeover of a running gateway, on %s', (engine) => {
     expect(await attempt(access.protocol, access.at, access.login, echo.spot)).toMatchObject({ status: 200 })
   })
 
-  longTest('a gateway keeps serving when the TLS port of a takeover cannot be opened, and the command names the port', async () => {
-    const other = Bun.listen({ hostname: '::', port: 0, socket: { data() {} } })
-    const certificate = putCertificate(await makeCertificate('localhost'))
-    const withTls = { ...gateway.env, ...certificate.env, TURNPIKE_GATEWAY_TLS_PORT: String(other.port) }
-    const { exit, err } = await runTurnpike(['gateway', '--take-over'], withTls)
-    other.stop(true)
-    certificate.remove()
-    expect(exit).toBe(1)
-    expect(err).toContain(`Port ${other.port} of the gateway over TLS (TURNPIKE_GATEWAY_TLS_PORT) is in use`)
-    const [access] = accesses as [Access]
-    expect(await attempt(access.protocol, access.at, access.login, echo.spot)).toMatchObject({ status: 200 })
-    expect(await gateway.serving()).toBe(gateway.pid)
-  })
+  longTest(
+    'a gateway keeps serving when the TLS port of a takeover cannot be opened, and the command names the port',
+    async () => {
+      const other = Bun.listen({ hostname: '::', port: 0, socket: { data() {} } })
+      const certificate = putCertificate(await makeCertificate('localhost'))
+      const withTls = { ...gateway.env, ...certificate.env, TURNPIKE_GATEWAY_TLS_PORT: String(other.port) }
+      const { exit, err } = await runTurnpike(['gateway', '--take-over'], withTls)
+      other.stop(true)
+      certificate.remove()
+      expect(exit).toBe(1)
+      expect(err).toContain(`Port ${other.port} of the gateway over TLS (TURNPIKE_GATEWAY_TLS_PORT) is in use`)
+      const [access] = accesses as [Access]
+      expect(await attempt(access.protocol, access.at, access.login, echo.spot)).toMatchObject({ status: 200 })
+      expect(await gateway.serving()).toBe(gateway.pid)
+    },
+  )
 
   // The new process waits 5 s for the shop; the wait itself is tested in handover.test.ts.
   if (isLong)
-    longTest('a gateway keeps serving when the new process cannot reach the shop, and the command prints the reason', async () => {
-      const [access] = accesses as [Access]
-      const cutOff = { ...gateway.env, TURNPIKE_SHOP_URL: `http://127.0.0.1:${freePort()}` }
-      const { exit, err } = await runTurnpike(['gateway', 'reload'], cutOff)
-      expect(exit).toBe(1)
-      expect(err).toContain('The new process cannot reach the shop. The running gateway continues.')
-      expect(err).toContain('The new process has not taken over; the reason is above. The running gateway continues.')
-      expect(await attempt(access.protocol, access.at, access.login, echo.spot)).toMatchObject({ status: 200 })
-      expect(await gateway.serving()).toBe(gateway.pid)
-    })
+    longTest(
+      'a gateway keeps serving when the new process cannot reach the shop, and the command prints the reason',
+      async () => {
+        const [access] = accesses as [Access]
+        const cutOff = { ...gateway.env, TURNPIKE_SHOP_URL: `http://127.0.0.1:${freePort()}` }
+        const { exit, err } = await runTurnpike(['gateway', 'reload'], cutOff)
+        expect(exit).toBe(1)
+        expect(err).toContain('The new process cannot reach the shop. The running gateway continues.')
+        expect(err).toContain('The new process has not taken over; the reason is above. The running gateway continues.')
+        expect(await attempt(access.protocol, access.at, access.login, echo.spot)).toMatchObject({ status: 200 })
+        expect(await gateway.serving()).toBe(gateway.pid)
+      },
+    )
 
   test('turnpike gateway reload takes over, prints the new pid and closes its output', async () => {
     const [access] = accesses as [Access]

@@ -72,6 +72,23 @@ export async function fillShop(shop: Shop): Promise<void> {
   await passTime(shop, anna, boris)
   await payIn(shop, anna, boris)
   await services.setBlocked(clara.customer, true)
+  for (const [index, id] of ['a', 'b'].entries()) {
+    const of = {
+      customer: anna.customer,
+      at: clock.nowMs + index,
+      operation: 'buyDedicated',
+      token: null,
+      key: `key ${id}`,
+    }
+    services.requests.note({
+      ...of,
+      id,
+      status: 200 + index,
+      reason: index === 0 ? null : 'out_of_stock',
+      isRead: false,
+    })
+  }
+  await services.requests.write()
   // Only shops that share a database store their rate limits.
   await services.db.transact((tx) =>
     tx.run(`INSERT INTO rate_buckets (name, back_at) VALUES ('reads anna', 1), ('reads boris', 2)`),

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import type { Engine } from '../harness/database.ts'
+import { longTest } from '../harness/long-test.ts'
 import { isLong } from '../harness/scale.ts'
 import { untilTrue } from '../harness/turnpike.ts'
 import type { AttackName } from './bounds.ts'
 import { runStorm, type StormOptions } from './storm.ts'
 import { toTable } from './table.ts'
-import { longTest } from '../harness/long-test.ts'
 
 /** Attacks that a test can run beside others: they use no more of the machine than a customer. */
 const quiet: readonly AttackName[] = [

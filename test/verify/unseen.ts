@@ -88,6 +88,22 @@ export const unseen: readonly Unseen[] = [
     column,
     because: 'the customer may change it at any time, and no money, good or access depends on it',
   })),
+  ...[
+    'customer_id',
+    'at',
+    'request_id',
+    'operation',
+    'status',
+    'reason',
+    'idempotency_key',
+    'token_id',
+    'is_read',
+    '',
+  ].map((column) => ({
+    table: 'request_log',
+    column,
+    because: 'a note for the customer, deleted after 7 days, that decides nothing and that no other row repeats',
+  })),
   ...['name', 'at', 'after_id', ''].map((column) => ({
     table: 'event_marks',
     column,

@@ -171,6 +171,7 @@ export const below: Readonly<Record<string, readonly string[]>> = {
   metadata: ['ledger'],
   privacy: ['customers', 'ledger', 'operators'],
   events: ['metadata'],
+  requests: [],
   orders: ['customers', 'events', 'ledger', 'metadata'],
   signin: ['customers', 'events', 'ledger', 'operators'],
   fleet: ['customers'],

@@ -60,6 +60,7 @@ import { type PremiumTerms, shippedTerms } from '../../domains/premium/rules.ts'
 import { createPricing } from '../../domains/pricing/index.ts'
 import { createErasing, createExporting, createRetaining, historyDiffers, traces } from '../../domains/privacy/index.ts'
 import { type Retention, shippedRetention } from '../../domains/privacy/rules.ts'
+import { createRequestLog } from '../../domains/requests/index.ts'
 import {
   createIdentities,
   createPasswordWork,
@@ -307,6 +308,7 @@ export function createServices(plainDb: Database, given: Runtime, config: ShopCo
     customers,
     events,
     webhooks,
+    requests: createRequestLog(base),
     alerts,
     notices,
     metadata,

@@ -30,6 +30,7 @@ import { purchaseNotes, requestNotes, type Server, serve, serveSocket } from '..
 import { soldIn } from '../../api/sold.ts'
 import { machineCommand } from '../../cli/command.ts'
 import type { Address } from '../../core/address.ts'
+import { readId } from '../../core/ids.ts'
 import type { Log } from '../../core/log.ts'
 import { refuseHere } from '../../core/refusal.ts'
 import { StallMonitor, type Stalls } from '../../core/stall-monitor.ts'
@@ -200,11 +201,21 @@ export async function openShop(config: Config, log: Log, given: Runtime = realRu
       await mail?.close()
       // A full disk or a replaced file must not keep the shop from its end.
       await services.customers.noteUses().catch((fault: unknown) => log.warn('uses of tokens not noted', { fault }))
+      await services.requests.write().catch((fault: unknown) => log.warn('requests not noted', { fault }))
       await db.close()
       stallMonitor.stop()
       log.info('shop closed')
     },
   }
+}
+
+/** Notes a customer's own request for `GET /requests`. */
+function noteRequest({ requests }: Services, { clock }: Runtime, note: RequestNote): void {
+  const { id, customer, logged, status, reason, key } = note
+  const own = readId('customer', customer ?? '')
+  if (own === undefined || logged === undefined) return
+  const isRead = ['GET', 'HEAD'].includes(note.method) && status < 400
+  requests.note({ ...logged, customer: own, at: clock(), id, status, reason: reason ?? null, key: key ?? null, isRead })
 }
 
 /** Length of a socket path that every system allows. */
@@ -306,6 +317,7 @@ function openApi(
     note(note: RequestNote): void {
       recorder.request(note)
       written(note)
+      noteRequest(services, runtime, note)
       const isChange = note.method !== 'GET' && note.method !== 'HEAD' && note.status < 400 && note.node === undefined
       if (isChange) services.timeline.noteChange()
     },

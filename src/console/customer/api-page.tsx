@@ -18,6 +18,7 @@ const apiMessages = messages({
     'Всё, что есть в этой консоли, доступно через API.',
   ),
   docs: pair('API reference with requests from the browser', 'Справочник API с запросами из браузера'),
+  requests: pair('Your requests', 'Ваши запросы'),
   examples: pair('Examples', 'Примеры'),
   examplesAbout: pair('Your token is filled in.', 'Ваш токен уже подставлен.'),
   examplesWithout: pair('Create a token to see it in these examples.', 'Создайте токен, и он появится в примерах.'),
@@ -108,7 +109,16 @@ export function ApiPage() {
   const token = made ?? session?.token
   const examples = toExamples(`${location.origin}/api/v1`, token ?? 'tp_…')
   return (
-    <Page title={t.title} about={t.about} actions={<a href={`/docs?lang=${language}`}>{t.docs}</a>}>
+    <Page
+      title={t.title}
+      about={t.about}
+      actions={
+        <>
+          <a href="#/requests">{t.requests}</a>
+          <a href={`/docs?lang=${language}`}>{t.docs}</a>
+        </>
+      }
+    >
       {session?.token === undefined ? (
         <Tokens onMade={setMade} />
       ) : (

@@ -20,6 +20,7 @@ import { premiumMessages } from './premium/messages.ts'
 import { PoolsTab, usePools } from './premium/pools.tsx'
 import { SubuserPage, SubusersTab } from './premium/subusers.tsx'
 import { UsageTab } from './premium/usage.tsx'
+import { RequestsPage } from './requests.tsx'
 import { UnfinishedPurchases } from './unfinished.tsx'
 import { useHasVpn, VpnPage } from './vpn.tsx'
 
@@ -81,6 +82,7 @@ const pages: Pages = [
   [/^\/money$/, () => <MoneyPage />],
   [/^\/payments\/(\w+)$/, (id) => <PaymentPage key={id} id={id} />],
   [/^\/api$/, () => <ApiPage />],
+  [/^\/requests$/, () => <RequestsPage />],
   [/^\/account$/, () => <CustomerAccount />],
 ]
 

@@ -50,6 +50,7 @@ export const holdings: readonly Holding[] = [
   },
   { table: 'orders', of: 'customer_id = $1', key: ['id'] },
   { table: 'metadata', of: 'customer_id = $1', key: ['kind', 'subject', 'key'] },
+  { table: 'request_log', of: 'customer_id = $1', key: ['at', 'request_id'], numbers: ['at'] },
   { table: 'answers', of: 'customer_id = $1', key: ['key'], hidden: ['request', 'body'] },
   { table: 'events', of: 'customer_id = $1', key: ['seq'], numbers: ['seq'] },
   { table: 'webhooks', of: 'customer_id = $1', key: ['id'], hidden: ['secrets', 'old_secrets'] },

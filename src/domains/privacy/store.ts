@@ -214,6 +214,12 @@ type Walk = (tx: Tx, customer: CustomerId, after: string, limit: number) => Prom
 export const blankings: readonly Blanking[] = [
   (tx, customer, limit) =>
     tx.run(
+      `DELETE FROM request_log WHERE (customer_id, at, request_id) IN
+         (SELECT customer_id, at, request_id FROM request_log WHERE customer_id = $1 LIMIT $2)`,
+      [customer, limit],
+    ),
+  (tx, customer, limit) =>
+    tx.run(
       `DELETE FROM metadata WHERE (customer_id, kind, subject, key) IN
          (SELECT customer_id, kind, subject, key FROM metadata WHERE customer_id = $1 LIMIT $2)`,
       [customer, limit],

@@ -5,12 +5,17 @@ import type { CustomersMetadata } from '../../../domains/metadata/index.ts'
 import type { Deliveries, Orders } from '../../../domains/orders/index.ts'
 import type { Order } from '../../../domains/orders/rules.ts'
 import type { Exporting } from '../../../domains/privacy/index.ts'
+import type { RequestLog } from '../../../domains/requests/index.ts'
 import { orRefuse } from '../../answers.ts'
 import { type Bound, bind } from '../../bind.ts'
 import { pageOf, positionOf, readInSlices, readNumber, soughtFor, toExport } from '../../pages.ts'
 import * as shapes from './shapes.ts'
 
-export function accountOperations(deps: { ledger: Ledger; exporting: Exporting }): readonly Bound[] {
+export function accountOperations(deps: {
+  ledger: Ledger
+  exporting: Exporting
+  requests: RequestLog
+}): readonly Bound[] {
   return [
     bind(shapes.getBalance, async ({ caller }) => {
       const { balance, apiSpent } = await deps.ledger.balance(caller.customer)
@@ -32,6 +37,14 @@ export function accountOperations(deps: { ledger: Ledger; exporting: Exporting }
       const found = await deps.ledger.history(caller.customer, before, soughtFor(query.limit))
       const { items, next_cursor } = pageOf(found, query.limit, 'seq', shapes.toTransaction)
       return { transactions: items, next_cursor }
+    }),
+
+    bind(shapes.listRequests, async ({ caller, query }) => {
+      const before = positionOf(query.cursor, shapes.readRequestPosition)
+      const found = await deps.requests.list(caller.customer, before, soughtFor(query.limit))
+      const rows = found.map((of) => ({ of, position: `${of.at} ${of.id}` }))
+      const { items, next_cursor } = pageOf(rows, query.limit, 'position', ({ of }) => shapes.toLoggedRequest(of))
+      return { requests: items, next_cursor }
     }),
 
     bind(shapes.exportAccount, async ({ caller, query }) => {

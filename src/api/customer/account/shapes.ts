@@ -5,6 +5,7 @@ import { toIso } from '../../../core/time.ts'
 import type { Posting } from '../../../domains/ledger/rules.ts'
 import { type Metadata, noMetadata } from '../../../domains/metadata/rules.ts'
 import { isIdempotencyKey, type Order, type Plain } from '../../../domains/orders/rules.ts'
+import type { RequestPosition, ShownRequest } from '../../../domains/requests/rules.ts'
 import {
   checked,
   choice,
@@ -119,6 +120,42 @@ export const toTransaction = (of: Posting) => ({
   note: of.note,
   created_at: toIso(of.at),
 })
+
+const loggedRequest = named('LoggedRequest', {
+  id: text('`X-Request-Id` of the answer.', '0199f3a07c007b3e9d415a6f'),
+  created_at: moment('When the answer was ready.'),
+  operation: text('Operation, by its name in this description.', 'buyDedicated'),
+  status: whole('HTTP status of the answer.', 409),
+  reason: text('Reason of a refusal; null without one.', 'out_of_stock').nullable(),
+  idempotency_key: text('`Idempotency-Key`; null without one.', 'order-2026-10-001').nullable(),
+  token_name: text('Name of the API token; null for the console.', 'shop bot').nullable(),
+})
+
+export const listRequests = operation('listRequests', 'GET /requests', {
+  summary: 'List your own requests of the last 7 days, newest first',
+  description:
+    'Without bodies and secrets. The newest 5000 changes and refusals and the newest 1000 successful reads are kept. ' +
+    'Requests to another shop process appear within a second or two; a crash of the shop loses those of the last ' +
+    'second. For money and goods look at `GET /orders`: this log decides nothing.',
+  query: z.object(pageQuery),
+  answer: page({ requests: list('One page of requests.', loggedRequest) }),
+})
+
+export const toLoggedRequest = (of: ShownRequest) => ({
+  id: of.id,
+  created_at: toIso(of.at),
+  operation: of.operation,
+  status: of.status,
+  reason: of.reason,
+  idempotency_key: of.key,
+  token_name: of.tokenName,
+})
+
+/** A position in the log, as its cursor holds it. */
+export function readRequestPosition(written: string): RequestPosition | undefined {
+  const [, at, id] = /^(\d{1,15}) ([\w-]{1,64})$/.exec(written) ?? []
+  return at === undefined || id === undefined ? undefined : { at: Number(at), id }
+}
 
 const order = named('Order', {
   order_id: orderId(),

@@ -4,6 +4,7 @@ import { readdirSync } from 'node:fs'
 import { type AddressInfo, connect as connectPlain, createServer, type Socket } from 'node:net'
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls'
 import { loginLine, makeEngineDeps } from '../../../../../test/harness/engine.ts'
+import { longTest } from '../../../../../test/harness/long-test.ts'
 import { selfSigned } from '../../../../../test/harness/self-signed.ts'
 import { openTlsFront } from '../../../../../test/harness/tls-front.ts'
 import { until } from '../../../../../test/harness/until.ts'
@@ -11,7 +12,6 @@ import { readAddress } from '../../../../core/address.ts'
 import { readCertificate } from '../../../tls/certificate.ts'
 import { makeTicketKey } from '../../../tls/openssl/ticket-keys.ts'
 import { LinuxEngine } from './engine.ts'
-import { longTest } from '../../../../../test/harness/long-test.ts'
 
 const ticketKey = makeTicketKey()
 /** On a starved machine 100 connections take longer than the 10 s that a client without a request has. */
@@ -90,29 +90,32 @@ test('a reactor that dies closes its TLS connections and descriptors, and the ne
 
 const connectionsOf = ({ threads }: LinuxEngine): number[] => threads.map(({ memory }) => memory.status.connections)
 
-longTest('100 TLS connections divide over 2 reactors: each has 40 to 60, and the death of one ends only its own', async () => {
-  const { engine, front, restarts, join, stop } = open({ max: 1000, reactors: 2 })
-  try {
-    await until(() => engine.threads.every(({ memory }) => memory.isServing))
-    let closed = 0
-    for (let count = 0; count < 100; count += 1) {
-      const client = await join(`127.0.0.${1 + (count % 4)}`)
-      client.once('close', () => void (closed += 1))
+longTest(
+  '100 TLS connections divide over 2 reactors: each has 40 to 60, and the death of one ends only its own',
+  async () => {
+    const { engine, front, restarts, join, stop } = open({ max: 1000, reactors: 2 })
+    try {
+      await until(() => engine.threads.every(({ memory }) => memory.isServing))
+      let closed = 0
+      for (let count = 0; count < 100; count += 1) {
+        const client = await join(`127.0.0.${1 + (count % 4)}`)
+        client.once('close', () => void (closed += 1))
+      }
+      await until(() => engine.status.connections === 100)
+      const own = connectionsOf(engine)
+      for (const each of own) expect(each).toBeWithin(40, 61)
+      engine.threads[1]?.terminate()
+      await until(() => restarts.length === 1 && closed === own[1])
+      expect(connectionsOf(engine)[0]).toBe(own[0] ?? 0)
+      await until(() => front.open === own[0] && engine.threads.every(({ memory }) => memory.isServing))
+      // The new reactor has fewer, so it gets most.
+      for (let count = 0; count < 20; count += 1) await join('127.0.0.5')
+      await until(() => (connectionsOf(engine)[1] ?? 0) > 5)
+    } finally {
+      await stop()
     }
-    await until(() => engine.status.connections === 100)
-    const own = connectionsOf(engine)
-    for (const each of own) expect(each).toBeWithin(40, 61)
-    engine.threads[1]?.terminate()
-    await until(() => restarts.length === 1 && closed === own[1])
-    expect(connectionsOf(engine)[0]).toBe(own[0] ?? 0)
-    await until(() => front.open === own[0] && engine.threads.every(({ memory }) => memory.isServing))
-    // The new reactor has fewer, so it gets most.
-    for (let count = 0; count < 20; count += 1) await join('127.0.0.5')
-    await until(() => (connectionsOf(engine)[1] ?? 0) > 5)
-  } finally {
-    await stop()
-  }
-})
+  },
+)
 
 /** A CONNECT tunnel over TLS, with a few bytes that its origin has returned. */
 async function openTlsTunnel(client: TLSSocket, to: number) {

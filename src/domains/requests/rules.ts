@@ -1,0 +1,37 @@
+import type { CustomerId, TokenId } from '../../core/ids.ts'
+
+/** A request of a customer as the log keeps it. */
+export type LoggedRequest = {
+  readonly customer: CustomerId
+  readonly at: number
+  /** `X-Request-Id` of the answer. */
+  readonly id: string
+  readonly operation: string
+  readonly status: number
+  /** Of a refusal. */
+  readonly reason: string | null
+  readonly key: string | null
+  /** Null for a session of the console. */
+  readonly token: TokenId | null
+  /** A read that succeeded. */
+  readonly isRead: boolean
+}
+
+export type ShownRequest = LoggedRequest & { readonly tokenName: string | null }
+
+/** Where a page ended. */
+export type RequestPosition = { readonly at: number; readonly id: string }
+
+export const requestsKeptMs = 7 * 86_400_000
+
+/** Of one customer: changes and refusals, and reads that succeeded. A row has at most half a KiB: 3 MiB together. */
+export const maxKept = { others: 5000, reads: 1000 } as const
+
+/** A customer's rows are counted again after so many more of a kind. */
+export const trimEvery = 200
+
+/** Rows of one customer that wait for the next writing; those beyond are not logged. */
+export const maxWaitingOf = { others: 500, reads: 50 } as const
+
+/** Rows that wait in one shop; those beyond are not logged. */
+export const maxWaiting = 5000
