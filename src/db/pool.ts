@@ -142,7 +142,7 @@ export class Pool {
     const queue = isUrgent() ? this.#urgent : this.#waiting
     const listener = this.silence.listen(this.limits.poolWaitMs, () => {
       queue.delete(waits)
-      reject(late(new Error('no connection was free in time')))
+      reject(unavailable('closed', new Error('no connection was free in time')))
     })
     const waits: Waits = (line) => {
       queue.delete(waits)

@@ -64,11 +64,14 @@ describe('PostgreSQL', () => {
     const own = new Bun.SQL({ url: url.href, max: 1 })
     await own.unsafe(`CREATE DATABASE ${name} ALLOW_CONNECTIONS false`)
     await own.unsafe(`CREATE ROLE ${name} NOLOGIN`)
+    await own.unsafe(`CREATE ROLE full_${name} LOGIN CONNECTION LIMIT 0`)
     const closed = new URL(url)
     closed.pathname = `/${name}`
     const barred = new URL(url)
     barred.username = name
-    for (const address of [closed.href, barred.href]) {
+    const full = new URL(url)
+    full.username = `full_${name}`
+    for (const address of [closed.href, barred.href, full.href]) {
       const refusing = openPostgres(address)
       const sql = 'SELECT 1 AS one'
       for (const read of [() => refusing.first(sql), () => refusing.transact((tx) => tx.first(sql))]) {
@@ -77,7 +80,7 @@ describe('PostgreSQL', () => {
       await refusing.close()
     }
     await own.unsafe(`DROP DATABASE ${name}`)
-    await own.unsafe(`DROP ROLE ${name}`)
+    await own.unsafe(`DROP ROLE ${name}, full_${name}`)
     await own.close()
   })
 

@@ -87,9 +87,10 @@ const missingDatabase = '3D000'
 
 /**
  * The server admits no connection to the database or of this role: `object_not_in_prerequisite_state` (with
- * ALLOW_CONNECTIONS false, during a switch-over) and `invalid_authorization_specification` (NOLOGIN, or pg_hba.conf).
+ * ALLOW_CONNECTIONS false, during a switch-over), `invalid_authorization_specification` (NOLOGIN, or pg_hba.conf) and
+ * `too_many_connections`.
  */
-const notAdmitted = ['55000', '28000']
+const notAdmitted = ['55000', '28000', '53300']
 /** `invalid_column_reference`: a restore makes unique constraints last, and ON CONFLICT names one of them. */
 const missingConstraint = '42P10'
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import type { Refusal } from '../../src/core/refusal.ts'
 import { engines } from '../harness/database.ts'
+import { refusalOf } from '../harness/failure.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { findingsOf, sellVpn } from '../harness/vpn.ts'
 
@@ -115,7 +115,7 @@ describe.each([...engines])('device slots on %s', (engine) => {
     const { refunds } = service.services
     const note = 'test'
     const ended = refunds.end({ order, how: 'unused', note, key: undefined })
-    expect(await ended.catch(({ reason }: Refusal) => reason)).toBe('slots_end_with_subscription')
+    expect((await refusalOf(ended)).reason).toBe('slots_end_with_subscription')
     expect((await get('/vpn/info')).data).toMatchObject({ status: 'ACTIVE', slots: 1 })
     await refunds.refund({ order, amount: 'all', again: false, note, key: undefined })
     expect((await get('/balance')).data.balance_rub).toBe(9700)
