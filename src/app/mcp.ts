@@ -39,6 +39,7 @@ export const mcpCommand = machineCommand({
         random,
         docUrl: `${origin}/docs/mcp`,
         version: manifest.version,
+        shop: new URL(origin).host,
         mayWrite: given.has('write'),
         howToWrite: 'Start "turnpike mcp" with --write, and a token with the scope, for tools that change or buy.',
         loadScopes: () => loadScopes(send),
@@ -49,7 +50,9 @@ export const mcpCommand = machineCommand({
   },
 })
 
-const isBroken = (status: number): boolean => status === 502 || status === 503 || status === 504
+/** Answers after which the same request may succeed: of a proxy, of a shop that restarts, or while a repeat runs. */
+const isPassing = (status: number, body: string): boolean =>
+  status === 502 || status === 503 || status === 504 || (status === 409 && body.includes('"request_in_progress"'))
 
 /** Repeats a request that fails on its way, if a repeat has no second effect. */
 function createSend(origin: string, token: string): Send {
@@ -60,16 +63,19 @@ function createSend(origin: string, token: string): Send {
     const mayRepeat = init.method !== 'POST' || headers.has('idempotency-key')
     for (let attempt = 1; ; attempt += 1) {
       const isLast = !mayRepeat || attempt === attempts
+      let pauseMs = 200 * attempt
       try {
         const signal = AbortSignal.timeout(answerMs)
         const response = await fetch(origin + path, { ...init, headers, redirect: 'error', signal })
-        if (isLast || !isBroken(response.status)) return response
-        const seconds = Number(response.headers.get('retry-after')) || 1
-        await Bun.sleep(Math.min(seconds * 1000, longestPauseMs))
+        // An answer that is cut short fails here, and not where it is used.
+        const body = await response.text()
+        if (isLast || !isPassing(response.status, body)) return new Response(body, response)
+        const after = response.headers.get('retry-after')
+        if (after !== null) pauseMs = Math.min(Number(after) * 1000 || 0, longestPauseMs)
       } catch (error) {
         if (isLast) throw error
-        await Bun.sleep(200 * attempt)
       }
+      await Bun.sleep(pauseMs)
     }
   }
 }

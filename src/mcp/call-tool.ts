@@ -104,16 +104,7 @@ async function answer(
   key: string | undefined,
 ): Promise<ToolOutcome> {
   const { operation } = tool
-  const called = await callShop(deps.send, operation, given, key).catch((error: unknown) => {
-    const why = error instanceof Error ? error.message : String(error)
-    const isUnknown = operation.charges === true
-    const look = isUnknown
-      ? ` It is not known whether it charged: listOrders with idempotency_key ${key} shows it.`
-      : ''
-    const message = `The shop did not answer: ${why}.${look}`
-    const problem: ToolProblem = { code: 'unavailable', reason: 'shop_unreachable', message }
-    return { problem: { ...problem, ...(isUnknown && { charged: null, idempotency_key: key }) } }
-  })
+  const called = await callShop(deps.send, operation, given, key)
   if ('problem' in called) return refused(deps, called.problem)
   const { data, masked } = isShown ? { data: called.data, masked: [] } : maskSecrets(operation.id, called.data)
   const result = {

@@ -15,6 +15,7 @@ type McpRouteDeps = {
   readonly answer: (request: Request, from: Address | undefined) => Promise<Response>
   readonly publicUrl: () => string
   readonly version: string
+  readonly findName: () => Promise<string>
   readonly clock: Clock
   readonly random: (bytes: number) => Uint8Array
 }
@@ -50,6 +51,7 @@ export function mcpRoute(deps: McpRouteDeps): PlainRoute {
         random: deps.random,
         docUrl: `${deps.publicUrl()}/docs/mcp`,
         version: deps.version,
+        shop: await deps.findName(),
         mayWrite,
         howToWrite: `Tools that change or buy are at ${deps.publicUrl()}/mcp?write=true, for a token with the scope.`,
         loadScopes: async () => data.scopes,

@@ -12,6 +12,8 @@ import { allTools, type Tool } from './tools.ts'
 
 export type McpDeps = ToolDeps & {
   readonly version: string
+  /** Name of the shop, as customers know it. */
+  readonly shop: string
   /** Whether tools that change or buy are offered, where the token's scopes allow them. */
   readonly mayWrite: boolean
   /** Scopes of the token; rejects with a sentence for people where the shop refuses it. */
@@ -20,8 +22,9 @@ export type McpDeps = ToolDeps & {
   readonly howToWrite: string
 }
 
-const instructions =
-  'Tools of a Turnpike shop, which sells proxies, proxy traffic and VPN. Prices are in roubles. A tool that spends ' +
+const toInstructions = (shop: string): string =>
+  `Tools of the shop ${shop}, which sells proxies, proxy traffic and VPN. ` +
+  'Prices are in roubles. A tool that spends ' +
   'money or removes something first shows what it would do, and acts when the user has agreed. Passwords, keys and ' +
   'secret links are masked unless `show_passwords` is true. A failed tool answers `error` with `reason`, `message`, ' +
   '`doc_url`, and `charged` if it could have charged. Read `quote…` tools before a purchase and `listCountries`, ' +
@@ -32,8 +35,8 @@ const isRead = ({ operation }: Tool): boolean => scopeOf(operation) === 'read'
 /** A server of the protocol for one connection or one request. It keeps nothing between requests. */
 export function createServer(deps: McpDeps): Server {
   const server = new Server(
-    { name: 'turnpike', title: 'Turnpike', version: deps.version },
-    { capabilities: { tools: {} }, instructions, inputRequired: { maxRounds: 2 } },
+    { name: 'turnpike', title: deps.shop, version: deps.version },
+    { capabilities: { tools: {} }, instructions: toInstructions(deps.shop), inputRequired: { maxRounds: 2 } },
   )
 
   server.setRequestHandler('tools/list', async () => {

@@ -51,7 +51,21 @@ export async function callShop(send: Send, operation: Operation, given: ToolArgu
         headers: { 'Content-Type': 'application/json', ...keyed },
         body: JSON.stringify(Object.fromEntries(fields)),
       }
-  return toCalled(await send(`/api/v1${path}${query && `?${query}`}`, init), operation.charges === true)
+  const isCharging = operation.charges === true
+  try {
+    return await toCalled(await send(`/api/v1${path}${query && `?${query}`}`, init), isCharging)
+  } catch (error) {
+    return { status: 503, problem: unreachable(error, isCharging ? key : undefined) }
+  }
+}
+
+/** No answer came. `key` is that of a purchase, which may have been made. */
+function unreachable(error: unknown, key: string | undefined): ToolProblem {
+  const why = error instanceof Error ? error.message : String(error)
+  const problem = { code: 'unavailable', reason: 'shop_unreachable', message: `The shop did not answer: ${why}.` }
+  if (key === undefined) return problem
+  const look = `It is not known whether it charged: listOrders with idempotency_key ${key} shows it.`
+  return { ...problem, message: `${problem.message} ${look}`, charged: null, idempotency_key: key }
 }
 
 /** A list is joined by commas; the fields of an object are `name[field]`. */

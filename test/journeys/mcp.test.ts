@@ -62,16 +62,23 @@ async function makeThings(service: Service, token: string): Promise<Record<strin
     removeVpnDevice: { device: added.device.id },
     getVpnConfig: { device },
     deleteSubuser: { subuser_id: subuser.subuser_id },
+    setMetadata: { id: ids[0] },
     setVpnAutoRenew: { enabled: true, period: 1 },
   }
 }
 
-type Named = { readonly properties: Record<string, { readonly example?: unknown }>; readonly required: string[] }
+type Named = {
+  readonly properties: Record<string, { readonly type?: unknown; readonly example?: unknown }>
+  readonly required: string[]
+}
 
 /** The required arguments of a tool: things of the customer, or the examples of the schema. */
 function toArguments(name: string, schema: Named, things: Record<string, Record<string, unknown>>) {
   const { '': named = {}, [name]: own = {} } = things
-  const examples = schema.required.map((field) => [field, named[field] ?? schema.properties[field]?.example])
+  const examples = schema.required.map((field) => {
+    const { type, example } = schema.properties[field] ?? {}
+    return [field, field === 'id' && type !== 'integer' ? example : (named[field] ?? example)]
+  })
   const subscription = 'uuid' in schema.properties && name !== 'buyVpn' ? { uuid: named['uuid'] } : {}
   return { ...Object.fromEntries(examples), ...subscription, ...own }
 }
@@ -248,7 +255,7 @@ describe('what an MCP server shows and allows', () => {
       operation.method === 'GET' || operation.id === 'generateProxies' ? [definition] : [],
     )
     for (const { name, inputSchema } of names) {
-      const args = toArguments(name, inputSchema as Named, things)
+      const args = toArguments(name, inputSchema, things)
       const { text } = await mcp.call(name, args)
       expect([name, secrets.filter((each) => text.includes(each))]).toEqual([name, []])
       if (!inputSchema.properties['show_passwords']) continue

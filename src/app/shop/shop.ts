@@ -371,6 +371,7 @@ function openApi(
         ...runtime,
         publicUrl,
         version: manifest.version,
+        findName: async () => (await services.brands.current()).name,
         answer: (request, from) => toCustomers(request, from),
       }),
     ],
