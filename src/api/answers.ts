@@ -104,13 +104,15 @@ const outageSeconds: Partial<Record<Reason, number>> = {
 /**
  * `error.charged` of an operation that charges. A refusal rolls its sale back. After a fault, or if the database stops
  * answering during the commit, the sale may have been committed. A database that admits no connection has begun none:
- * a purchase reads nothing after its commit.
+ * a purchase reads nothing after its commit. A refusal to show the answer of an earlier purchase says that it was charged.
  */
 export function chargedBy({
   code,
   reason,
   params = {},
-}: Pick<Refusal, 'code' | 'reason'> & { readonly params?: object }): false | null {
+  details,
+}: Pick<Refusal, 'code' | 'reason'> & { readonly params?: object; readonly details?: unknown }): boolean | null {
+  if (typeof details === 'object' && details && 'charged' in details && details.charged === true) return true
   const isNotBegun = 'problem' in params && ['closed', 'missing'].includes(String(params.problem))
   return code === 'internal_error' || (reason === 'database_unavailable' && !isNotBegun) ? null : false
 }

@@ -105,8 +105,8 @@ export function bindPurchase<Op extends Operation, Bought>(
         return toSuccess(operation, data, call, warningsOf(bought))
       }
       const { caller, key, requestId } = call
-      const assertReplayable = (madeBy: TokenId | null): void => {
-        if (operation.isSecret && (madeBy === null || madeBy !== caller.token?.id)) assertSeesPasswords(caller)
+      const assertReplayable = (madeBy: TokenId | null, order: OrderId | null): void => {
+        if (operation.isSecret && (madeBy === null || madeBy !== caller.token?.id)) assertSeesPasswords(caller, order)
       }
       const maxPrice = maxPriceIn(call.body)
       const metadata = metadataIn(call.body)

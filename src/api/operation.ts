@@ -235,7 +235,8 @@ export const refusalSchema = z
         .optional()
         .openapi({
           description:
-            'Whether this request charged money. In every refusal of an operation that charges, and in no other. ' +
+            'Whether money was charged. In every refusal of an operation that charges, and in no other. True if an ' +
+            'earlier request under the key bought, and this token may not see the answer. ' +
             'Null if the shop does not know: repeat the request with its `Idempotency-Key`, or look at `GET /orders`.',
         }),
       details: z

@@ -199,7 +199,10 @@ describe.each([...engines])('tokens, scopes and secrets on %s', (engine) => {
       expect([path, bought.status]).toEqual([path, 200])
       const refused = await repeat(other)
       expect([refused.status, refused.error.reason]).toEqual([403, 'passwords_scope_missing'])
-      expect(refused.error.details).toEqual({ needed: 'passwords', charged: false })
+      const { order_id } = bought.data
+      const isCharged = order_id !== undefined
+      expect(refused.error).toMatchObject(path === '/dedicated/replace' ? {} : { charged: true })
+      expect(refused.error.details).toEqual({ needed: 'passwords', charged: isCharged, ...(isCharged && { order_id }) })
       for (const token of [first, whole]) expect((await repeat(token)).text).toBe(bought.text)
     }
     const { uuid } = (await service.get('/vpn/info', { token: await issue('read') })).data

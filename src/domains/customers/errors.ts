@@ -8,8 +8,13 @@ export const invalidToken = (token: TokenProblem): Refusal =>
 
 export const customerBlocked = (): Refusal => new Refusal('customer_blocked', {}, { charged: false })
 
-export const passwordsHidden = (): Refusal =>
-  new Refusal('passwords_scope_missing', {}, { needed: 'passwords', charged: false })
+/** `order` is the order of an earlier purchase whose answer is not shown: it was charged. */
+export const passwordsHidden = (order: string | null): Refusal =>
+  new Refusal(
+    'passwords_scope_missing',
+    {},
+    { needed: 'passwords', charged: order !== null, ...(order !== null && { order_id: order }) },
+  )
 
 export const noSuchCustomer = (): Refusal => new Refusal('customer_not_found')
 export const noSuchToken = (): Refusal => new Refusal('token_not_found')

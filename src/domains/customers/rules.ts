@@ -79,7 +79,7 @@ export const ownerName = (customer: CustomerId, sha256: (text: string) => Uint8A
 export const seesPasswords = ({ scopes }: { readonly scopes: readonly Scope[] }): boolean =>
   scopes.includes('passwords')
 
-/** For an answer that is of no use without them. */
-export function assertSeesPasswords(caller: { readonly scopes: readonly Scope[] }): void {
-  if (!seesPasswords(caller)) throw passwordsHidden()
+/** For an answer that is of no use without them. `order` is what an earlier request bought, whose answer it is. */
+export function assertSeesPasswords(caller: { readonly scopes: readonly Scope[] }, order: string | null = null): void {
+  if (!seesPasswords(caller)) throw passwordsHidden(order)
 }

@@ -54,9 +54,9 @@ export type PurchaseRequest<Bought> = {
   readonly toBody?: (bought: Bought) => string
   /**
    * Refuses a replay to this caller. It gets the token that made the first answer; null means a session, or for an
-   * unknown token.
+   * unknown token. `order` is what it bought.
    */
-  readonly assertReplayable?: (madeBy: TokenId | null) => void
+  readonly assertReplayable?: (madeBy: TokenId | null, order: OrderId | null) => void
   /**
    * The highest price that the buyer accepts, who may have seen an older price. It is no part of the input: a repeat
    * under the key replays the first answer, whatever limit it names.
@@ -134,7 +134,7 @@ const sellOnce = <Bought>(
     }
     if (stored) {
       const replayed = replay(deps, { ...stored, customer: by.customer }, what, request.metadata)
-      assertReplayable?.(stored.token_id)
+      assertReplayable?.(stored.token_id, replayed.order)
       return replayed
     }
     if (obstacle) throw obstacle
