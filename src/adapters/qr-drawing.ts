@@ -1,6 +1,7 @@
-import { crc32, deflateSync } from 'node:zlib'
+import { deflateSync } from 'node:zlib'
 import { encodeQR } from 'qr'
 import type { Drawing } from '../domains/vpn/ports.ts'
+import { pngOf } from './png.ts'
 
 /** The lowest error correction gives fewer and larger modules, which suits a screen. */
 const options = { ecc: 'low', border: 4 } as const
@@ -50,23 +51,5 @@ function toPng(rows: readonly (readonly boolean[])[]): Uint8Array {
       if (!row[Math.floor(x / scale)]) lines[at] = (lines[at] ?? 0) | (128 >> (x & 7))
     }
   }
-  const head = Buffer.alloc(13)
-  head.writeUInt32BE(size, 0)
-  head.writeUInt32BE(size, 4)
-  head[8] = 1
-  return Buffer.concat([
-    Buffer.from('89504e470d0a1a0a', 'hex'),
-    chunk('IHDR', head),
-    chunk('IDAT', deflateSync(lines)),
-    chunk('IEND', Buffer.alloc(0)),
-  ])
-}
-
-function chunk(type: string, content: Uint8Array): Uint8Array {
-  const body = Buffer.concat([Buffer.from(type, 'latin1'), content])
-  const frame = Buffer.alloc(body.length + 8)
-  frame.writeUInt32BE(content.length, 0)
-  body.copy(frame, 4)
-  frame.writeUInt32BE(crc32(body), body.length + 4)
-  return frame
+  return pngOf({ width: size, height: size, depth: 1, colourType: 0, packed: deflateSync(lines) })
 }

@@ -1,11 +1,19 @@
+import type { Address } from '../core/address.ts'
 import { Refusal } from '../core/refusal.ts'
 import type { Brands } from '../domains/brand/index.ts'
 import { type Brand, shadesOf, usualAccent } from '../domains/brand/rules.ts'
 import { plainHeaders } from './answers.ts'
+import type { RateLimitState } from './rate.ts'
 import { isAccepted } from './respond.ts'
 
 /** A page of the web console, or a file that it names. They were built when Turnpike was installed. */
-export type ConsoleRoute = { readonly path: string; readonly answer: (request: Request) => Promise<Response> }
+export type ConsoleRoute = {
+  readonly path: string
+  readonly answer: (request: Request, visit?: Visit) => Promise<Response>
+}
+
+/** The client's address, and the state of a limit on strangers. */
+export type Visit = { readonly from: Address | undefined; rateLimit?: RateLimitState | undefined }
 
 const types: Readonly<Record<string, string>> = {
   js: 'text/javascript; charset=utf-8',
@@ -82,6 +90,6 @@ export function openConsole(
   }
 
   // The same page loads the customers' part or the operators' part.
-  const pages = ['/', '/operator'].map((path) => ({ path, answer: answerPage }))
+  const pages = ['/', '/account', '/operator'].map((path) => ({ path, answer: answerPage }))
   return [...pages, { path: '/console/:name', answer: answerFile }]
 }

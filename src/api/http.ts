@@ -334,7 +334,7 @@ function addPages(app: App, deps: HttpDeps): void {
       return response
     })
   }
-  for (const page of deps.console ?? []) app.get(page.path, (context) => page.answer(context.req.raw))
+  for (const page of deps.console ?? []) app.get(page.path, ({ req, env }) => page.answer(req.raw, env.visit))
   const readBranded = async (path: string, language: AnswerLanguage) =>
     readDocs(path, language, (await deps.brands?.current().catch(() => undefined))?.name)
   for (const path of docsPaths) {

@@ -60,6 +60,10 @@ function findCookie({ headers }: Pick<Request, 'headers'>, name: string): string
   return undefined
 }
 
+/** Whether a browser brings a session cookie, valid or not. */
+export const hasSession = (request: Pick<Request, 'headers'>, kind: OwnerKind, publicUrl: string): boolean =>
+  Boolean(findCookie(request, cookieName(kind, isTls(publicUrl))))
+
 const cookieNames = (['customer', 'operator'] as const).flatMap((kind) => [
   cookieName(kind, true),
   cookieName(kind, false),

@@ -45,6 +45,8 @@ export async function startService(
     TURNPIKE_PORT: '0',
     TURNPIKE_METRICS_LISTEN: '',
     TURNPIKE_DATA: testDatabase.folder,
+    // Most tests open the console at `/`.
+    TURNPIKE_FRONT: 'off',
     TURNPIKE_RATE_READS: '0',
     TURNPIKE_RATE_CHARGES: '0',
     TURNPIKE_DATABASE_CONNECTIONS: String(fewConnections),

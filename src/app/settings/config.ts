@@ -126,6 +126,7 @@ export const settings = {
   ...gatewaySettings,
   localNodes: setting('TURNPIKE_LOCAL_NODES', 'KINDS', '', (text, bad) => [...new Set(readLocalNodes(text, bad))]),
   ...vpnSettings,
+  front: setting('TURNPIKE_FRONT', 'on|off', '', optional(onOff)),
   contact: setting('TURNPIKE_CONTACT', 'ADDRESS|URL', '', optional(contact)),
   registration: setting('TURNPIKE_REGISTRATION', 'on|off|unconfirmed', 'off', registration),
   smtpUrl: setting('TURNPIKE_SMTP_URL', 'URL', '', optional(smtpUrl)),

@@ -100,6 +100,7 @@ export const settingMeanings: Readonly<Record<string, string>> = {
   vpnConnections: 'connections that a VPN node tracks for one device, for IPv4 and IPv6 each',
   vpnConnectionsPerDestination: 'the same to one destination address, at most 4032',
   vpnNewConnections: 'new connections of a VPN device per second, with a burst of four seconds',
+  front: 'public page with prices and stock at / for visitors; on in a sandbox, otherwise off',
   contact: 'contact of the seller on the sign-in page and payment pages: an e-mail address or an https:// URL',
   registration: 'self-registration of customers; unconfirmed: without a confirmation e-mail',
   smtpUrl: 'smtp://user:password@host:port or smtps://…: mail server for e-mail to customers; without it none is sent',

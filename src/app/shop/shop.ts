@@ -1,11 +1,12 @@
 import { chmodSync, existsSync, mkdirSync, rmSync } from 'node:fs'
 import http from 'node:http'
 import manifest from '../../../package.json' with { type: 'json' }
+import { drawFrontPicture } from '../../adapters/front-picture.ts'
 import { drawing } from '../../adapters/qr-drawing.ts'
 import { maxHeadKib, type RequestNote } from '../../api/answers.ts'
 import { authApi, createCustomerSessions } from '../../api/auth/routes.ts'
 import { brandImages } from '../../api/brand-images.ts'
-import { openConsole } from '../../api/console.ts'
+import { type ConsoleRoute, openConsole } from '../../api/console.ts'
 import type { Answering } from '../../api/cors.ts'
 import { accountOperations, orderOperations } from '../../api/customer/account/routes.ts'
 import { createPublicCatalogue } from '../../api/customer/catalogue/public-catalogue.ts'
@@ -22,6 +23,7 @@ import { tokenOperations } from '../../api/customer/tokens/routes.ts'
 import { vpnLinkRoute } from '../../api/customer/vpn/link.ts'
 import { vpnOperations } from '../../api/customer/vpn/routes.ts'
 import { webhookOperations } from '../../api/customer/webhooks/routes.ts'
+import { frontRoutes } from '../../api/front/routes.ts'
 import { createHttp, mount } from '../../api/http.ts'
 import { createNodeHttp } from '../../api/node/http.ts'
 import { createNodeState } from '../../api/node/state.ts'
@@ -138,7 +140,7 @@ export async function openShop(config: Config, log: Log, given: Runtime = realRu
   const metrics = createProcessMetrics(config, 'shop')
   const recorder = createShopMetrics(metrics, runtime.clock)
   tls?.addMetrics(metrics)
-  const api = openApi(config, services, runtime, { log, recorder, tls })
+  const api = openApi(config, services, runtime, { log, recorder, tls, hasFront: config.front ?? isSandbox })
   addShopGauges(metrics, services, api.pending)
   if (api.entrance) addFrontMetrics(metrics, 'shop', api.entrance)
   site = config.publicUrl ?? api.url
@@ -299,11 +301,18 @@ const writeProblems = {
   silent: 'The database does not answer.',
 }
 
+type OpeningDeps = {
+  readonly log: Log
+  readonly recorder: ShopRecorder
+  readonly tls: Tls | undefined
+  readonly hasFront: boolean
+}
+
 function openApi(
   config: Config,
   services: Services,
   runtime: Runtime & { readonly stalls: Stalls },
-  { log, recorder, tls }: { readonly log: Log; readonly recorder: ShopRecorder; readonly tls: Tls | undefined },
+  { log, recorder, tls, hasFront }: OpeningDeps,
 ) {
   let isStopping = false
   let isDraining = false
@@ -330,6 +339,14 @@ function openApi(
   const eventWatch = new EventWatch(services)
   const readCatalogue = createPublicCatalogue({ ...services, ...runtime })
   const toNodes = createNodeHttp({ ...services, ...runtime, ...common, ownHosts, log, state, urgently })
+  const withFront = (routes: readonly ConsoleRoute[]) => {
+    if (!hasFront) return routes
+    const icon = () => Bun.file(new URL('../../console/icon.svg', import.meta.url)).text()
+    return frontRoutes(
+      { ...services, ...runtime, readCatalogue, publicUrl, drawPicture: drawFrontPicture, icon },
+      routes,
+    )
+  }
   const toCustomers: Answering = createHttp({
     ...runtime,
     ...common,
@@ -355,7 +372,7 @@ function openApi(
       ...webhookOperations(services),
       ...tokenOperations(services),
     ],
-    console: [...openConsole(builtConsole, runtime.random, services.brands), brandImages(services.brands)],
+    console: withFront([...openConsole(builtConsole, runtime.random, services.brands), brandImages(services.brands)]),
     brands: services.brands,
     plain: [
       vpnLinkRoute({

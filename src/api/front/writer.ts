@@ -1,0 +1,34 @@
+import { createRub } from '../../core/messages/numbers.ts'
+import type { Brand } from '../../domains/brand/rules.ts'
+import type { ShownCatalogue } from '../customer/catalogue/public-catalogue.ts'
+import { escapeHtml } from '../html-page.ts'
+import type { AnswerLanguage } from '../language.ts'
+import { texts } from './texts.ts'
+
+/** What sections of the public page are written from, and how. */
+export type Writer = {
+  readonly language: AnswerLanguage
+  readonly brand: Brand
+  readonly shown: ShownCatalogue
+  /** A text in the page's language, escaped, with its placeholders filled. */
+  readonly say: (name: keyof typeof texts, values?: Readonly<Record<string, string | number>>) => string
+  readonly of: (text: Readonly<Record<AnswerLanguage, string>>) => string
+  readonly rub: (roubles: number) => string
+}
+
+export function createWriter(language: AnswerLanguage, brand: Brand, shown: ShownCatalogue): Writer {
+  const amount = createRub(language)
+  const of = (text: Readonly<Record<AnswerLanguage, string>>) => escapeHtml(text[language])
+  return {
+    language,
+    brand,
+    shown,
+    of,
+    say: (name, values = {}) =>
+      of(texts[name]).replace(/\{(\w+)\}/g, (_, value: string) => escapeHtml(String(values[value] ?? ''))),
+    rub: (roubles) => {
+      const text = amount(roubles).replace(/[.,]00$/, '')
+      return language === 'ru' ? `${text}&nbsp;₽` : `₽${text}`
+    },
+  }
+}
