@@ -11,8 +11,8 @@ export const createMailSender = (
   toLetter: (body: string) => { readonly subject: string; readonly text: string },
 ): Sender => ({
   async send({ url, body }) {
-    const isTaken = await mail?.send({ to: url.slice('mailto:'.length), ...toLetter(body) })
-    return isTaken === true ? taken : notTaken
+    const handed = await mail?.send({ to: url.slice('mailto:'.length), ...toLetter(body) })
+    return handed === 'taken' ? taken : notTaken
   },
   close: () => {},
 })

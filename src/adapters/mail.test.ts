@@ -37,3 +37,21 @@ test('the mail adapter logs the subject and the status 550 of a refused message,
   ])
   for (const hidden of ['anna', 'confirm=1']) expect(lines.join()).not.toContain(hidden)
 })
+
+test('send tells that a recipient was refused for good (550), and that a server without an open port may take it later', async () => {
+  const server = await startRefusing()
+  const mail = createMail(
+    { url: server.url, from: 'shop@example.com' },
+    createLog('info', 'shop', () => {}),
+  )
+  const letter = { to: 'anna@example.com', subject: 'a', text: 'b' }
+  expect(await mail.send(letter)).toBe('refused')
+  server.close()
+  await mail.close()
+  const closed = createMail(
+    { url: 'smtp://127.0.0.1:1', from: 'shop@example.com' },
+    createLog('info', 'shop', () => {}),
+  )
+  expect(await closed.send(letter)).toBe('later')
+  await closed.close()
+})

@@ -13,6 +13,10 @@ function codesOf(fault: unknown) {
   return { reason: code ?? 'unknown', command, status: responseCode }
 }
 
+/** The server refused this recipient or this text for good (RFC 5321, 4.2.1), and not the connection or the sender. */
+const isFinal = ({ reason, command, status }: ReturnType<typeof codesOf>): boolean =>
+  Number(status) >= 500 && (reason === 'EMESSAGE' || (reason === 'EENVELOPE' && command === 'RCPT TO'))
+
 /** Sends letters by SMTP, one after another, each up to 3 times. Callers do not wait; past 1000 letters are dropped. */
 export function createMail(
   settings: { readonly url: string; readonly from: string },
@@ -51,10 +55,11 @@ export function createMail(
       try {
         await transport.sendMail(toMessage(letter))
         log.info('letter sent', { subject: letter.subject })
-        return true
+        return 'taken'
       } catch (fault) {
-        log.error('letter not sent', { subject: letter.subject, tried: 1, ...codesOf(fault) })
-        return false
+        const codes = codesOf(fault)
+        log.error('letter not sent', { subject: letter.subject, tried: 1, ...codes })
+        return isFinal(codes) ? 'refused' : 'later'
       }
     },
 

@@ -18,6 +18,7 @@ import * as catalogueForAll from './customer/catalogue/shapes.ts'
 import * as dedicated from './customer/dedicated/shapes.ts'
 import * as events from './customer/events/shapes.ts'
 import * as metadata from './customer/metadata/shapes.ts'
+import * as notices from './customer/notices/shapes.ts'
 import * as payments from './customer/payments/shapes.ts'
 import * as premium from './customer/premium/shapes.ts'
 import * as premiumAccess from './customer/premium/shapes-access.ts'
@@ -38,6 +39,7 @@ const customerShapes = {
   dedicated,
   events,
   metadata,
+  notices,
   payments,
   premium,
   premiumAccess,

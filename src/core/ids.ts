@@ -19,6 +19,7 @@ export type NoticeId = Id<'notice'>
 export type WebhookId = Id<'webhook'>
 export type DeliveryId = Id<'delivery'>
 export type MailingId = Id<'mailing'>
+export type LetterId = Id<'letter'>
 
 const prefixes = {
   customer: 'cus',
@@ -37,6 +38,7 @@ const prefixes = {
   webhook: 'whk',
   delivery: 'dlv',
   mailing: 'mlg',
+  letter: 'ltr',
 } as const
 type Kind = keyof typeof prefixes
 

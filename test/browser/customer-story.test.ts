@@ -400,6 +400,22 @@ describe.each([...enginesOf('sqlite')])('customer story on %s', (engine) => {
     expect((await shop.post('/webhooks/remove', { webhook_id: webhook }, { token })).data.removed).toBeTrue()
   })
 
+  test('a customer chooses letters about ends of services and a low balance of 500 roubles on the account page', async () => {
+    await open('/account')
+    const notices = panel('Notices by e-mail')
+    await notices.getByText(`Letters go to ${email}, at most 5 a day.`).waitFor()
+    await notices.getByLabel('Services that end soon or have ended').check()
+    await notices.getByLabel('Messages of the seller').uncheck()
+    await notices.getByLabel('Language of the letters').selectOption('ru')
+    await notices.getByRole('button', { name: 'Save' }).first().click()
+    await notices.getByText('Saved.').waitFor()
+    expect((await shop.get('/notices', { token })).data).toMatchObject({ kinds: ['expiry'], language: 'ru' })
+    await notices.getByLabel('Low balance: below, in roubles').fill('500')
+    await notices.getByRole('button', { name: 'Save' }).last().click()
+    await notices.getByText('Saved.').nth(1).waitFor()
+    expect((await shop.get('/balance/alert', { token })).data).toEqual({ alert_below_rub: 500 })
+  })
+
   test('a customer enables a second factor with 10 recovery codes, each code works once, and the page ends the other sessions', async () => {
     const other = await createBrowserSession(shop.url)
     const link = (await customerLink(shop, token)).split('#enter=')[1]

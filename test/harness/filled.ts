@@ -214,6 +214,24 @@ async function addWebhooks({ services, clock }: Shop, { customer }: Buyer): Prom
     { product: 'vpn', endsWithinDays: 30, node: null },
     { effectiveAt: clock.nowMs + 86_400_000, textEn: 'VPN costs more.', textRu: null },
   )
+  // This shop sends no e-mail, so no use case writes these rows.
+  await db.transact(async (tx) => {
+    await tx.run(
+      `INSERT INTO notice_choices (customer_id, kinds, language, done_seq, changed_at) VALUES ($1, 'expiry', 'ru', 1, $2)`,
+      [customer, clock.nowMs],
+    )
+    await tx.run(
+      `INSERT INTO notice_letters (id, customer_id, kind, events, more, state, tries, next_at, lease, lease_until,
+         created_at) VALUES ('ltr_1', $1, 'expiry', '1', 0, 'waiting', 0, $2, '', 0, $2),
+         ('ltr_2', $1, 'traffic', '1 2', 0, 'waiting', 0, $2, '', 0, $2)`,
+      [customer, clock.nowMs],
+    )
+    await tx.run('INSERT INTO notice_days (customer_id, day, letters) VALUES ($1, 1, 2)', [customer])
+    await tx.run(
+      `INSERT INTO notice_templates (kind, language, subject, text, changed_at) VALUES ('price', 'en', 'a', 'b', $1)`,
+      [clock.nowMs],
+    )
+  })
   await services.alerts.settle(
     ['stock.low'],
     [{ type: 'stock.low', subject: 'DE 4', data: { country: 'DE', ipv: 4, free: 1, total: 40 } }],

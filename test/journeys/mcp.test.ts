@@ -64,6 +64,7 @@ async function makeThings(service: Service, token: string): Promise<Record<strin
     deleteSubuser: { subuser_id: subuser.subuser_id },
     setMetadata: { id: ids[0] },
     setVpnAutoRenew: { enabled: true, period: 1 },
+    setNotices: { kinds: [] },
   }
 }
 

@@ -58,6 +58,8 @@ describe.each([...enginesOf('postgres')])('warnings and guesses about requests o
       delivery_id: delivery.delivery_id,
       subuser_id: made.subuser.subuser_id,
       to_subuser_id: made.subuser.subuser_id,
+      // The customer has no e-mail address.
+      kinds: [],
     }
     const last = [
       '/webhooks/remove',

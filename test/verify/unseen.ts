@@ -148,6 +148,29 @@ export const unseen: readonly Unseen[] = [
     column,
     because: 'it is shown to operators and sent to customers; the audit log has the text',
   })),
+  ...['customer_id', 'kinds', 'language', 'done_seq', 'changed_at', ''].map((column) => ({
+    table: 'notice_choices',
+    column,
+    because: 'the customer may change it at any time, and it decides only which letters are sent',
+  })),
+  ...['customer_id', 'day', 'letters', ''].map((column) => ({
+    table: 'notice_days',
+    column,
+    because: 'it decides only whether a letter waits until the next day',
+  })),
+  ...[
+    ...['id', 'customer_id', 'kind', 'mailing_id', 'events', 'more', 'state', 'tries', 'next_at', 'lease'],
+    ...['lease_until', 'created_at', 'ended_at', ''],
+  ].map((column) => ({
+    table: 'notice_letters',
+    column,
+    because: 'a letter that waits or was sent, deleted after 30 days; its events are found',
+  })),
+  ...['kind', 'language', 'subject', 'text', 'changed_at', ''].map((column) => ({
+    table: 'notice_templates',
+    column,
+    because: 'a text that operators see and may change at any time; the audit log has it',
+  })),
   ...['sent', 'failed', 'unsubscribed', 'no_address'].map((column) => ({
     table: 'mailings',
     column,

@@ -192,7 +192,7 @@ export const below: Readonly<Record<string, readonly string[]>> = {
   ],
   webhooks: ['customers', 'events'],
   alerts: ['events'],
-  notices: ['events'],
+  notices: ['events', 'ledger', 'signin'],
   brand: [],
   premium: ['customers', 'events', 'fleet', 'ledger', 'metadata', 'orders', 'payments', 'pricing', 'stock', 'traffic'],
   vpn: ['customers', 'events', 'fleet', 'ledger', 'orders', 'payments', 'pricing', 'traffic'],

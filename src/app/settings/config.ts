@@ -130,6 +130,7 @@ export const settings = {
   contact: setting('TURNPIKE_CONTACT', 'ADDRESS|URL', '', optional(contact)),
   registration: setting('TURNPIKE_REGISTRATION', 'on|off|unconfirmed', 'off', registration),
   smtpUrl: setting('TURNPIKE_SMTP_URL', 'URL', '', optional(smtpUrl)),
+  noticesPerDay: setting('TURNPIKE_NOTICES_PER_DAY', 'N', '5', whole(1, 1000)),
   mailFrom: setting('TURNPIKE_MAIL_FROM', 'ADDRESS', 'turnpike@localhost', mailAddress),
   metricsListen: setting('TURNPIKE_METRICS_LISTEN', 'ADDRESS:PORT', '127.0.0.1:9464', optional(metricsAddress)),
   log: setting('TURNPIKE_LOG', 'LEVEL', 'info', logLevel),

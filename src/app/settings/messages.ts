@@ -104,6 +104,7 @@ export const settingMeanings: Readonly<Record<string, string>> = {
   contact: 'contact of the seller on the sign-in page and payment pages: an e-mail address or an https:// URL',
   registration: 'self-registration of customers; unconfirmed: without a confirmation e-mail',
   smtpUrl: 'smtp://user:password@host:port or smtps://…: mail server for e-mail to customers; without it none is sent',
+  noticesPerDay: 'letters with notices that a customer gets in a day (UTC), at most',
   mailFrom: 'sender address of e-mail to customers',
   metricsListen:
     'address of /metrics of the shop; a gateway uses the next port, a VPN node the port after it; ' +

@@ -3,6 +3,7 @@ import { createCheckpointKeeper } from '../../adapters/checkpoint-keeper.ts'
 import { codes as secondFactors } from '../../adapters/codes.ts'
 import { hmacSha256, publicKeyOf, randomBytes, sha224, sha256 } from '../../adapters/crypto.ts'
 import { createMailSender } from '../../adapters/mail-sender.ts'
+import { createNoticeMail } from '../../adapters/notice-mail.ts'
 import { createPace } from '../../adapters/pace.ts'
 import { createPasswords, type PasswordCost } from '../../adapters/passwords.ts'
 import { providerKinds } from '../../adapters/payments/kinds.ts'
@@ -115,6 +116,8 @@ export type ShopConfig = {
   readonly onPurchase?: (ended: EndedPurchase) => void
   /** Sends webhooks; tests replace it. */
   readonly openSender?: OpenSender
+  /** Notices that a customer gets by e-mail in a day, at most. */
+  readonly lettersPerDay?: number
   /** Self-registration and mail; off by default. */
   readonly joining?: { readonly isOpen: boolean; readonly mail: Mail | undefined; readonly siteUrl: () => string }
 }
@@ -132,6 +135,7 @@ export const shopConfigOf = (config: Config, vault: Vault): ShopConfig => ({
   vpn: vpnSettingsOf(config),
   gatewayVpn: config.gatewayVpn,
   maxTokens: config.customerTokens,
+  lettersPerDay: config.noticesPerDay,
   publicHosts: {
     gateway: config.gatewayHost,
     vpn: config.vpnHost,
@@ -145,6 +149,8 @@ export const shopConfigOf = (config: Config, vault: Vault): ShopConfig => ({
     hourDays: config.keepHourDays,
   },
 })
+
+const shippedLettersPerDay = 5
 
 /** Messages of webhooks that one shop sends in a second: 10,000 in 50 s, in a twentieth of a core. */
 const messagesPerSecond = 200
@@ -256,7 +262,6 @@ export function createServices(plainDb: Database, given: Runtime, config: ShopCo
   const operators = createOperators(ofAccess)
   const brands = createBrands({ ...base, contact: config.contact })
   const alerts = createAlerts({ ...base, events })
-  const notices = createNotices({ ...base, events })
   const openSender = config.openSender ?? createSenders()
   const webhooks = createWebhooks({
     ...base,
@@ -279,6 +284,16 @@ export function createServices(plainDb: Database, given: Runtime, config: ShopCo
   }
   const signIn = createSignIn(signInDeps)
   const identities = createIdentities({ ...signInDeps, signIn })
+  const mail = config.joining?.mail && signMail(config.joining.mail, brands)
+  const notices = createNotices({
+    ...base,
+    events,
+    ledger,
+    identities,
+    mail: createNoticeMail(mail, config.joining?.siteUrl),
+    siteUrl: () => config.joining?.siteUrl() ?? '',
+    lettersPerDay: config.lettersPerDay ?? shippedLettersPerDay,
+  })
   const erasing = createErasing({
     ...base,
     ledger,
@@ -291,7 +306,7 @@ export function createServices(plainDb: Database, given: Runtime, config: ShopCo
   const registration = createRegistration({
     ...signInDeps,
     ...(config.joining ?? { isOpen: false, siteUrl: () => '' }),
-    mail: config.joining?.mail && signMail(config.joining.mail, brands),
+    mail,
     signIn,
     identities,
     ledger,

@@ -15,6 +15,8 @@ import { dedicatedOperations } from '../../api/customer/dedicated/routes.ts'
 import { eventOperations } from '../../api/customer/events/routes.ts'
 import { EventWatch } from '../../api/customer/events/watch.ts'
 import { metadataOperations } from '../../api/customer/metadata/routes.ts'
+import { unsubscribeRoute } from '../../api/customer/notices/page.ts'
+import { noticeOperations } from '../../api/customer/notices/routes.ts'
 import { payPageRoute } from '../../api/customer/payments/page.ts'
 import { notifyRoute, paymentOperations } from '../../api/customer/payments/routes.ts'
 import { premiumOperations } from '../../api/customer/premium/routes.ts'
@@ -369,6 +371,7 @@ function openApi(
       ...orderOperations(services),
       ...metadataOperations(services),
       ...eventOperations({ ...services, eventWatch }),
+      ...noticeOperations(services),
       ...webhookOperations(services),
       ...tokenOperations(services),
     ],
@@ -382,6 +385,7 @@ function openApi(
         publicUrl,
         linksPerMinute: config.linksPerMinute,
       }),
+      unsubscribeRoute(services),
       payPageRoute(services),
       notifyRoute(services),
       mcpRoute({

@@ -8,9 +8,11 @@ import { Flag, Form, useTyped } from '../shared/form.tsx'
 import { useMessages } from '../shared/messages.tsx'
 import { Panel, RefusalNotice } from '../shared/parts.tsx'
 import { useRead } from './api.ts'
+import { NoticesPanel } from './notices.tsx'
 
 export const CustomerAccount = () => (
   <AccountPage>
+    <NoticesPanel />
     <LeavePanel />
   </AccountPage>
 )

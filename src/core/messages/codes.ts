@@ -77,6 +77,8 @@ const codeOfReason: Readonly<Record<Exclude<Reason, SelfCoded>, Code> & Partial<
   token_address_not_allowed: 'forbidden',
   scope_missing: 'forbidden',
   passwords_scope_missing: 'forbidden',
+  notices_off: 'conflict',
+  notices_no_address: 'conflict',
   webhook_limit: 'conflict',
   webhook_disabled: 'conflict',
   webhook_waiting_limit: 'conflict',

@@ -48,6 +48,8 @@ export const en = {
   view_is_read_only: 'An operator who views the console as a customer cannot change or export anything.',
   password_first: 'Nothing has changed: set a password first. Until then this session can only read.',
   webhook_not_found: 'There is no such endpoint. GET /webhooks lists the endpoints.',
+  notices_off: 'Nothing was changed: this shop sends no e-mail.',
+  notices_no_address: 'Nothing was changed: the account has no e-mail address that notices could go to.',
   mailing_not_found: 'There is no such mailing. "turnpike mailing list" shows the mailings.',
   delivery_not_found: 'There is no such delivery, or it is older than 30 days.',
   webhook_limit: (of: { max: number }) =>

@@ -1,11 +1,22 @@
 import type { RandomBytes } from '../../core/ids.ts'
 import type { Clock } from '../../core/time.ts'
+import type { Vault } from '../../core/vault.ts'
 import type { Database } from '../../db/transaction.ts'
 import type { Events } from '../events/index.ts'
+import type { Ledger } from '../ledger/index.ts'
+import type { Identities } from '../signin/index.ts'
+import type { NoticeMail } from './ports.ts'
 
 export type NoticeDeps = {
   readonly db: Database
   readonly clock: Clock
   readonly random: RandomBytes
-  readonly events: Pick<Events, 'note'>
+  readonly vault: Vault
+  readonly events: Pick<Events, 'note' | 'between' | 'lastOf'>
+  readonly ledger: Pick<Ledger, 'balance'>
+  readonly identities: Pick<Identities, 'profile'>
+  /** Undefined where the shop sends no e-mail. */
+  readonly mail: NoticeMail | undefined
+  readonly siteUrl: () => string
+  readonly lettersPerDay: number
 }

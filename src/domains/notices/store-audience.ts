@@ -1,5 +1,6 @@
 import type { CustomerId } from '../../core/ids.ts'
 import { idColumn, valuesOf } from '../../db/columns.ts'
+import { allOf } from '../../db/rows.ts'
 import type { Reader } from '../../db/transaction.ts'
 import type { Audience } from './rules.ts'
 
@@ -44,4 +45,9 @@ export const listAudience = (
      ORDER BY customers.id LIMIT $5`,
     [of.after, of.nowMs, until, audience.node ?? '', of.limit],
   )
+}
+
+export async function listBlocked(reader: Reader, among: readonly CustomerId[]): Promise<Set<CustomerId>> {
+  const sql = (ids: string) => `SELECT id FROM customers WHERE blocked_at IS NOT NULL AND id IN (${ids})`
+  return new Set((await allOf<{ id: CustomerId }>(reader, among, sql)).map(({ id }) => id))
 }

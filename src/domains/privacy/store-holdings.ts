@@ -61,6 +61,9 @@ export const holdings: readonly Holding[] = [
     hidden: ['lease', 'lease_until', 'leased_at'],
   },
   { table: 'webhook_deliveries', of: 'customer_id = $1', key: ['id'] },
+  { table: 'notice_choices', of: 'customer_id = $1', key: ['customer_id'] },
+  { table: 'notice_letters', of: 'customer_id = $1', key: ['id'], hidden: ['lease', 'lease_until'] },
+  { table: 'notice_days', of: 'customer_id = $1', key: ['customer_id'] },
   { table: 'payments', of: 'customer_id = $1', key: ['id'], hidden: ['request'] },
   {
     table: 'payment_changes',
@@ -163,6 +166,7 @@ export const impersonal: Readonly<Record<string, string>> = {
   row_history: 'earlier versions of the rows above, blanked with them',
   brand_texts: 'how pages look; visitors read it',
   brand_images: 'how pages look; visitors see it',
+  notice_templates: 'texts of the shop',
   mailings: 'texts of operators to all or some customers',
   alerts: 'nodes, kinds of addresses and ids of notices; operators read them',
   event_marks: 'moments up to which ends of any customers were announced',

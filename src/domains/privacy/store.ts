@@ -119,7 +119,14 @@ export async function blankPerson(tx: Tx, customer: CustomerId, nowMs: number): 
   await tx.run(`DELETE FROM console_sessions WHERE owner_id = $1 AND kind = 'customer'`, [customer])
   await tx.run('DELETE FROM answers WHERE customer_id = $1', [customer])
   await tx.run('DELETE FROM events WHERE customer_id = $1', [customer])
-  for (const table of ['webhook_deliveries', 'webhook_progress', 'webhooks']) {
+  for (const table of [
+    'webhook_deliveries',
+    'webhook_progress',
+    'webhooks',
+    'notice_choices',
+    'notice_letters',
+    'notice_days',
+  ]) {
     await tx.run(`DELETE FROM ${table} WHERE customer_id = $1`, [customer])
   }
 }

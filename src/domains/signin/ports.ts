@@ -24,11 +24,13 @@ export type Letter = {
   readonly text: string
   /** The name beside the sender's address. */
   readonly fromName?: string
+  readonly messageId?: string
+  readonly headers?: Readonly<Record<string, string>>
 }
 
 /** Queues letters. A letter that cannot be sent is logged. */
 export type Mail = {
   post(letter: Letter): void
-  /** Tries once, ahead of the queue. False if the mail server did not take the letter. */
-  send(letter: Letter): Promise<boolean>
+  /** Tries once, ahead of the queue. A letter that is `refused` would be refused again. */
+  send(letter: Letter): Promise<'taken' | 'refused' | 'later'>
 }
