@@ -11,13 +11,18 @@ const version = '2026-07-28'
 const meta = {
   'io.modelcontextprotocol/protocolVersion': version,
   'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
-  'io.modelcontextprotocol/clientCapabilities': {},
 }
 
-type Sent = { readonly token?: string; readonly headers?: Record<string, string>; readonly path?: string }
+type Sent = {
+  readonly capabilities?: object
+  readonly token?: string
+  readonly headers?: Record<string, string>
+  readonly path?: string
+}
 
 /** Sends one message of MCP by hand, as no client would send it. */
-async function send(method: string, params: object, { token, headers, path = '/mcp' }: Sent = {}) {
+async function send(method: string, params: object, { token, headers, path = '/mcp', capabilities = {} }: Sent = {}) {
+  const _meta = { ...meta, 'io.modelcontextprotocol/clientCapabilities': capabilities }
   const response = await fetch(service.url + path, {
     method: 'POST',
     headers: {
@@ -29,7 +34,7 @@ async function send(method: string, params: object, { token, headers, path = '/m
       ...(token !== undefined && { Authorization: `Bearer ${token}` }),
       ...headers,
     },
-    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: { ...params, _meta: meta } }),
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: { ...params, _meta } }),
   })
   const text = await response.text()
   return { status: response.status, headers: response.headers, answer: text === '' ? undefined : JSON.parse(text) }
@@ -74,12 +79,46 @@ describe('POST /mcp', () => {
     expect([status, answer.error.details]).toMatchObject([400, [{ field: 'write', allowed: ['true', 'false'] }]])
   })
 
-  test('server/discover names the revision and the capability tools, and no stream is kept open', async () => {
+  test('server/discover names the revision, the capability tools and the shop, and no stream is kept open', async () => {
     const token = await newToken()
+    await service.services.brands.setLines({ name: 'Lighthouse' })
     const { status, answer } = await send('server/discover', {}, { token })
     expect([status, answer.result]).toMatchObject([200, { supportedVersions: [version], capabilities: { tools: {} } }])
+    expect(answer.result['_meta']['io.modelcontextprotocol/serverInfo'].title).toBe('Lighthouse')
     const listening = await send('subscriptions/listen', { notifications: { toolsListChanged: true } }, { token })
     expect(listening.answer.error.message).toBe('Subscription limit reached')
+  })
+
+  test('a purchase answers input_required with its price and a field to confirm, and only its own state buys', async () => {
+    const { token } = await service.newCustomer(1_000n)
+    const params = { name: 'buyDedicated', arguments: { country_code: 'DE', period: 30, count: 1, ipv: 4 } }
+    const to = { token, path: '/mcp?write=true', capabilities: { elicitation: { form: {} } } }
+    const { result } = (await send('tools/call', params, to)).answer
+    expect(result).toMatchObject({
+      resultType: 'input_required',
+      inputRequests: {
+        confirm: {
+          method: 'elicitation/create',
+          params: {
+            mode: 'form',
+            message: expect.stringContaining('This charges 171 RUB.'),
+            requestedSchema: { type: 'object', required: ['confirm'] },
+          },
+        },
+      },
+    })
+    const inputResponses = { confirm: { action: 'accept', content: { confirm: true } } }
+    const state: string = result.requestState
+    for (const requestState of [state.replace('_171_', '_1000_'), `9${state}`, 'x', '']) {
+      const forged = (await send('tools/call', { ...params, inputResponses, requestState }, to)).answer.result
+      const isAskedAgain = forged.resultType === 'input_required'
+      expect(isAskedAgain || forged.structuredContent.error.reason === 'confirm_wrong').toBe(true)
+    }
+    const buy = async () => (await send('tools/call', { ...params, inputResponses, requestState: state }, to)).answer
+    const [first, again] = [await buy(), await buy()]
+    expect(first.result.structuredContent.data.price_rub).toBe(171)
+    expect(again.result.structuredContent).toEqual({ ...first.result.structuredContent, replayed: true })
+    expect((await service.get('/balance', { token })).data).toEqual({ balance_rub: 829, api_spent_rub: 171 })
   })
 
   test('requests count for the limit of reads of the token: the 21st of a minute is refused with 429', async () => {

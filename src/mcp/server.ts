@@ -77,7 +77,7 @@ const field = 'confirm'
 function toAsked(can: boolean, responses: Record<string, unknown> | undefined, state: unknown): Asked {
   if (!can) return { kind: 'cannot ask' }
   const response = inputResponse(responses, field)
-  if (response.kind !== 'elicit' || typeof state !== 'string') return { kind: 'not asked yet' }
+  if (response.kind !== 'elicit' || typeof state !== 'string' || state === '') return { kind: 'not asked yet' }
   const isAccepted = response.action === 'accept' && response.content?.[field] === true
   return isAccepted ? { kind: 'accepted', code: state } : { kind: 'declined' }
 }

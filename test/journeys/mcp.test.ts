@@ -117,12 +117,20 @@ describe.each(transports)('MCP over %s', (kind) => {
     const { tools } = await mcp.client.listTools()
     expect(tools.map((each) => each.name)).toEqual([...allTools().keys()])
     const refused: Record<string, unknown> = {}
+    const texts: string[] = []
     for (const tool of tools.toSorted((one, other) => rankOf(one) - rankOf(other))) {
       const answer = await callTwice(mcp, tool.name, toArguments(tool.name, tool.inputSchema as Named, things))
       if (answer.isError) refused[tool.name] = errorOf(answer)
+      texts.push(answer.text)
     }
     await mcp.close()
     expect(refused).toEqual({})
+    // Tools replaced both passwords, and masked the new ones in their answers.
+    const { proxies } = (await service.get('/dedicated/list', { token })).data as { proxies: { password: string }[] }
+    const { password } = (await service.get('/premium/password', { token })).data as { password: string }
+    for (const each of [password, ...proxies.map((proxy) => proxy.password)]) {
+      expect(texts.filter((text) => text.includes(each))).toEqual([])
+    }
   })
 
   test('a purchase asks the user with its price, charges once, and not at all when the user declines', async () => {
