@@ -3,6 +3,7 @@ import manifest from '../../package.json' with { type: 'json' }
 import { machineCommand } from '../cli/command.ts'
 import { refuseHere } from '../core/refusal.ts'
 import type { Send } from '../mcp/shop-call.ts'
+import { readToolGroups, toolGroups } from '../mcp/tools.ts'
 import { readShopOrigin } from './shop-url.ts'
 
 const answerMs = 60_000
@@ -20,11 +21,17 @@ export const mcpCommand = machineCommand({
       flag: 'write',
       meaning: 'also offer tools that change and buy, where the scopes of the token allow them',
     },
+    { flag: 'tools', value: 'GROUP,…', meaning: `list only these tools: ${toolGroups.join(', ')}. Default: all.` },
   ],
   async run(given) {
     const { TURNPIKE_URL: url, TURNPIKE_TOKEN: token } = process.env
     if (!url || !token) {
       throw refuseHere("Set TURNPIKE_URL to the shop's address and TURNPIKE_TOKEN to a token of a customer.", 'usage')
+    }
+    const { tools } = given.flags
+    const groups = tools === undefined ? undefined : readToolGroups(tools)
+    if (tools !== undefined && !groups) {
+      throw refuseHere(`--tools takes one or more of ${toolGroups.join(', ')}, separated by commas.`, 'usage')
     }
     const origin = readShopOrigin(url, 'TURNPIKE_URL')
     const send = createSend(origin, token)
@@ -41,6 +48,7 @@ export const mcpCommand = machineCommand({
         version: manifest.version,
         shop: new URL(origin).host,
         mayWrite: given.has('write'),
+        groups,
         howToWrite: 'Start "turnpike mcp" with --write, and a token with the scope, for tools that change or buy.',
         loadScopes: () => loadScopes(send),
       },

@@ -74,9 +74,17 @@ describe('POST /mcp', () => {
     expect([large.status, large.answer.error.reason]).toEqual([413, 'body_too_large'])
   })
 
-  test('a value of write other than true and false is refused with 400', async () => {
-    const { status, answer } = await send('tools/list', {}, { token: await newToken(), path: '/mcp?write=yes' })
-    expect([status, answer.error.details]).toMatchObject([400, [{ field: 'write', allowed: ['true', 'false'] }]])
+  test('unknown values of write and tools are refused with 400, and tools=vpn,account lists these groups only', async () => {
+    const token = await newToken()
+    const list = (query: string) => send('tools/list', {}, { token, path: `/mcp?${query}` })
+    const written = await list('write=yes')
+    expect([written.status, written.answer.error.details]).toMatchObject([400, [{ field: 'write' }]])
+    const grouped = await list('tools=vpn,ftp')
+    expect([grouped.status, grouped.answer.error.details]).toMatchObject([400, [{ field: 'tools' }]])
+    const names = (await list('tools=vpn,account')).answer.result.tools.map((tool: { name: string }) => tool.name)
+    expect(names).toContain('getVpn')
+    expect(names).toContain('getBalance')
+    expect(names).not.toContain('listDedicated')
   })
 
   test('server/discover names the revision, the capability tools and the shop, and no stream is kept open', async () => {

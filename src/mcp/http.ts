@@ -9,6 +9,7 @@ import { refuseField } from '../core/refusal.ts'
 import type { Clock } from '../core/time.ts'
 import { createConfirmations } from './confirmation.ts'
 import type { Send } from './shop-call.ts'
+import { readToolGroups, type ToolGroup, toolGroups } from './tools.ts'
 
 type McpRouteDeps = {
   /** Answers a request as the shop's port does, with the same limits and the same log. */
@@ -37,7 +38,9 @@ export function mcpRoute(deps: McpRouteDeps): PlainRoute {
     perMinute: 1200,
     async answer(request, _, from) {
       assertSameOrigin(request, deps.publicUrl())
-      const mayWrite = readWrite(request)
+      const { searchParams } = new URL(request.url)
+      const mayWrite = readWrite(searchParams)
+      const groups = readGroups(searchParams)
       const send = sendAs(deps, request, from)
       const allowed = await send('/api/v1/token', {})
       if (!allowed.ok) return allowed
@@ -53,6 +56,7 @@ export function mcpRoute(deps: McpRouteDeps): PlainRoute {
         version: deps.version,
         shop: await deps.findName(),
         mayWrite,
+        groups,
         howToWrite: `Tools that change or buy are at ${deps.publicUrl()}/mcp?write=true, for a token with the scope.`,
         loadScopes: async () => data.scopes,
       })
@@ -60,11 +64,19 @@ export function mcpRoute(deps: McpRouteDeps): PlainRoute {
   }
 }
 
-function readWrite(request: Request): boolean {
-  const write = new URL(request.url).searchParams.get('write')
+function readWrite(query: URLSearchParams): boolean {
+  const write = query.get('write')
   if (write === null || write === 'false') return false
   if (write === 'true') return true
   throw refuseField('write', 'one_of', { allowed: ['true', 'false'] })
+}
+
+function readGroups(query: URLSearchParams): readonly ToolGroup[] | undefined {
+  const named = query.get('tools')
+  if (named === null) return undefined
+  const groups = readToolGroups(named)
+  if (!groups) throw refuseField('tools', 'one_of', { allowed: [...toolGroups] })
+  return groups
 }
 
 /** Requests of a tool go to the same shop, as the caller and from the caller's address, while the caller waits. */

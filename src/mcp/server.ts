@@ -8,7 +8,7 @@ import {
 } from '@modelcontextprotocol/server'
 import { scopeOf, z } from '../api/operation.ts'
 import { type Asked, callTool, fail, type ToolDeps, type ToolOutcome } from './call-tool.ts'
-import { allTools, type Tool } from './tools.ts'
+import { allTools, type Tool, type ToolGroup } from './tools.ts'
 
 export type McpDeps = ToolDeps & {
   readonly version: string
@@ -16,6 +16,8 @@ export type McpDeps = ToolDeps & {
   readonly shop: string
   /** Whether tools that change or buy are offered, where the token's scopes allow them. */
   readonly mayWrite: boolean
+  /** The groups of tools that are listed; undefined for all. */
+  readonly groups: readonly ToolGroup[] | undefined
   /** Scopes of the token; rejects with a sentence for people where the shop refuses it. */
   readonly loadScopes: () => Promise<readonly string[]>
   /** How to allow writing, for a tool that is called without. */
@@ -42,7 +44,10 @@ export function createServer(deps: McpDeps): Server {
   server.setRequestHandler('tools/list', async () => {
     const scopes = await deps.loadScopes()
     const offered = [...allTools().values()].filter(
-      (tool) => scopes.includes(scopeOf(tool.operation)) && (deps.mayWrite || isRead(tool)),
+      (tool) =>
+        scopes.includes(scopeOf(tool.operation)) &&
+        (deps.mayWrite || isRead(tool)) &&
+        (deps.groups?.includes(tool.group) ?? true),
     )
     return { tools: offered.map((tool) => tool.definition) as never }
   })

@@ -14,7 +14,6 @@ type Definition = {
     readonly required: string[]
   }
   readonly annotations: {
-    readonly title: string
     readonly readOnlyHint: boolean
     readonly destructiveHint: boolean
     readonly idempotentHint: boolean
@@ -22,10 +21,21 @@ type Definition = {
   }
 }
 
+/** Parts of the list that a host can choose, because some take few tools: the first part of a path, or `account`. */
+export const toolGroups = ['account', 'dedicated', 'payments', 'premium', 'referral', 'vpn', 'webhooks'] as const
+export type ToolGroup = (typeof toolGroups)[number]
+
+/** The groups that a text names, separated by commas; undefined if it names another. */
+export function readToolGroups(text: string): readonly ToolGroup[] | undefined {
+  const groups = text.split(',').map((name) => toolGroups.find((group) => group === name))
+  return groups.every((group) => group !== undefined) ? groups : undefined
+}
+
 /** One operation of the customer API as a tool. */
 export type Tool = {
   readonly operation: Operation
   readonly definition: Definition
+  readonly group: ToolGroup
   /** Whether the first call only shows what would happen. */
   readonly isConfirmed: boolean
   /** Whether its answer may hold passwords, keys or secret links. */
@@ -85,9 +95,11 @@ function toTool(operation: Operation, described: Described, schemas: Readonly<Re
     title,
     description: [`${title}.`, operation.description, ...notesOn(operation, kind)].filter(Boolean).join(' '),
     inputSchema: toInput(operation, described, kind),
-    annotations: { title, ...hintsOf(operation) },
+    annotations: hintsOf(operation),
   }
-  return { operation, definition, ...kind }
+  const [, first] = operation.path.split('/')
+  const group = toolGroups.find((each) => each === first) ?? 'account'
+  return { operation, definition, group, ...kind }
 }
 
 /** A purchase is no additive change: it spends money, and no call gives that back. */
