@@ -4,6 +4,7 @@ import * as catalogue from './admin/catalogue/shapes.ts'
 import * as customers from './admin/customers/shapes.ts'
 import * as mailings from './admin/mailings/shapes.ts'
 import * as nodes from './admin/nodes/shapes.ts'
+import * as noticeTemplates from './admin/notices/shapes.ts'
 import * as operators from './admin/operators/shapes.ts'
 import * as overview from './admin/overview/shapes.ts'
 import * as anyPayments from './admin/payments/shapes.ts'
@@ -55,6 +56,7 @@ const operatorShapes = {
   customers,
   mailings,
   nodes,
+  noticeTemplates,
   operators,
   overview,
   anyPayments,

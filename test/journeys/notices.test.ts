@@ -142,6 +142,20 @@ describe.each([...engines])('notices by e-mail on %s', (engine) => {
     expect([...textOf(letters()[2] ?? '').matchAll(/Refund of an order: 1,200\.00 RUB\./g)]).toHaveLength(2)
   })
 
+  test('a letter that waits is sent with the template that the operator changed meanwhile', async () => {
+    const { notices } = service.services
+    const { customer, choose, letters } = await newReader()
+    await choose(['balance'])
+    await note(customer, 'balance.low', { threshold_rub: 500, balance_rub: 1 })
+    await pass()
+    await notices.setTemplate('balance', 'en', { subject: 'Top up', text: '{items} {unsubscribe_url} {items}' })
+    service.clock.advance(2 * minuteMs)
+    await pass()
+    expect(headerOf(letters()[0] ?? '', 'Subject')).toBe('Top up')
+    expect(textOf(letters()[0] ?? '')).toMatch(/^Your balance is 1\.00 .* http\S+ Your balance is 1\.00 /)
+    await notices.resetTemplate('balance', 'en')
+  })
+
   test('a letter whose shop died is sent after 5 minutes, and events older than a day cause none', async () => {
     const { db } = service.services
     const { customer, choose, letters } = await newReader()

@@ -6,6 +6,7 @@ import { adminCatalogueOperations } from '../../api/admin/catalogue/routes.ts'
 import { adminCustomerOperations } from '../../api/admin/customers/routes.ts'
 import { adminMailingOperations } from '../../api/admin/mailings/routes.ts'
 import { adminNodeOperations } from '../../api/admin/nodes/routes.ts'
+import { adminNoticeOperations } from '../../api/admin/notices/routes.ts'
 import { adminOperatorOperations } from '../../api/admin/operators/routes.ts'
 import { adminOverviewOperations } from '../../api/admin/overview/routes.ts'
 import { adminCodeOperations, adminPaymentOperations } from '../../api/admin/payments/routes.ts'
@@ -66,6 +67,7 @@ export function createAdmin(
       ...adminOperatorOperations(bind, deps),
       ...adminAlertOperations(bind, deps),
       ...adminMailingOperations(bind, deps),
+      ...adminNoticeOperations(bind, deps),
       ...adminBrandOperations(bind, deps),
     ],
   })

@@ -1,6 +1,10 @@
 import * as mailings from '../../api/admin/mailings/shapes.ts'
+import * as notices from '../../api/admin/notices/shapes.ts'
 import { type OperationCommand, over } from '../operation-command.ts'
 import { rows } from '../print.ts'
+
+type Letter = { readonly subject: string; readonly text: string }
+const showLetter = ({ subject, text }: Letter): string[] => [subject, '', ...text.split('\n')]
 
 export const mailingCommands: readonly OperationCommand[] = [
   over(mailings.countMailing, 'mailing count', {
@@ -14,4 +18,8 @@ export const mailingCommands: readonly OperationCommand[] = [
     columns: 'mailing_id created_at kind product state customers effective_at',
   }),
   over(mailings.stopMailing, 'mailing stop', { show: (data) => `${data.mailing_id} is ${data.state}.` }),
+  over(notices.listNoticeTemplates, 'notice templates', { columns: 'kind language subject changed_at' }),
+  over(notices.setNoticeTemplate, 'notice set', { show: showLetter }),
+  over(notices.resetNoticeTemplate, 'notice reset', { show: showLetter }),
+  over(notices.previewNoticeTemplate, 'notice preview', { show: showLetter }),
 ]

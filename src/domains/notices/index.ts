@@ -5,6 +5,7 @@ import type { NoticeDeps } from './deps.ts'
 import { announcePrices, countAudience, listMailings, stopMailing, walk } from './mailings.ts'
 
 import { forgetLetters, sendDue } from './send.ts'
+import { listTemplates, previewTemplate, resetTemplate, setTemplate } from './templates.ts'
 
 export type Notices = ReturnType<typeof createNotices>
 
@@ -22,4 +23,8 @@ export const createNotices = (deps: NoticeDeps) =>
     collect,
     sendDue,
     forgetLetters,
+    listTemplates,
+    setTemplate,
+    resetTemplate,
+    previewTemplate,
   })

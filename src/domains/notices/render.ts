@@ -3,7 +3,7 @@ import type { NoticeDeps } from './deps.ts'
 import { lineOf, writeMore, writeRub } from './lines.ts'
 import type { NoticeLanguage, NoticeLetter } from './rules.ts'
 import { fill } from './rules-templates.ts'
-import { shippedTemplates } from './templates-shipped.ts'
+import { templateOf } from './templates.ts'
 
 type Written = { readonly subject: string; readonly text: string }
 
@@ -26,7 +26,7 @@ export async function render(
     site_url: deps.siteUrl(),
     unsubscribe_url: unsubscribeUrl,
   }
-  const template = shippedTemplates[letter.kind][language]
+  const template = await templateOf(deps.db, letter.kind, language)
   return { subject: fill(template.subject, values), text: fill(template.text, values) }
 }
 

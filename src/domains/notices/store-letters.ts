@@ -16,6 +16,7 @@ import {
   letterStates,
   type NoticeChoices,
   type NoticeKind,
+  type NoticeLanguage,
   type NoticeLetter,
   noticeKinds,
   noticeLanguages,
@@ -172,3 +173,36 @@ export async function deleteLetters(tx: Tx, before: number, limit: number): Prom
   }
   return gone.length
 }
+
+type StoredTemplate = {
+  readonly kind: NoticeKind
+  readonly language: NoticeLanguage
+  readonly subject: string
+  readonly text: string
+  readonly changedAt: number
+}
+const templates = columnsOf<StoredTemplate>({
+  kind: oneOf('kind', noticeKinds),
+  language: oneOf('language', noticeLanguages),
+  subject: textColumn('subject'),
+  text: textColumn('text'),
+  changedAt: int('changed_at'),
+})
+
+/** The templates that the operator has changed. */
+export const listTemplates = (reader: Reader): Promise<StoredTemplate[]> =>
+  templates.all(reader, 'SELECT * FROM notice_templates ORDER BY kind, language')
+
+export const findTemplate = (reader: Reader, kind: NoticeKind, language: NoticeLanguage) =>
+  templates.first(reader, 'SELECT * FROM notice_templates WHERE kind = $1 AND language = $2', [kind, language])
+
+export const writeTemplate = (tx: Tx, of: StoredTemplate): void =>
+  tx.send(
+    `INSERT INTO notice_templates (${templates.names}) VALUES (${list(5)})
+     ON CONFLICT (kind, language) DO UPDATE SET subject = excluded.subject, text = excluded.text,
+       changed_at = excluded.changed_at`,
+    templates.values(of),
+  )
+
+export const deleteTemplate = (tx: Tx, kind: NoticeKind, language: NoticeLanguage): void =>
+  tx.send('DELETE FROM notice_templates WHERE kind = $1 AND language = $2', [kind, language])

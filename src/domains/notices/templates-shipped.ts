@@ -1,6 +1,5 @@
 import type { NoticeKind, NoticeLanguage } from './rules.ts'
-
-export type NoticeTemplate = { readonly subject: string; readonly text: string }
+import type { NoticeTemplate } from './rules-templates.ts'
 
 const ends: Readonly<Record<NoticeLanguage, string>> = {
   en: '\n\n{site_url}\n\nDo not want these letters? Stop them here: {unsubscribe_url}\n',
