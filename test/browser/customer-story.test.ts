@@ -11,6 +11,7 @@ import { longTest } from '../harness/long-test.ts'
 import { applyCatalogue, shipped } from '../harness/proxies.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { type SmtpServer, startSmtp, textOf } from '../harness/smtp.ts'
+import { vpnGatewayIsSeen } from '../harness/vpn.ts'
 import { openChromium, readyWithinMs } from './chromium.ts'
 import { findBarriers, findLandmarkFaults, fitsWidth, openVisitor, shown, type Visitor } from './visitor.ts'
 
@@ -319,6 +320,16 @@ describe.each([...enginesOf('sqlite')])('customer story on %s', (engine) => {
     await dialog().getByText('[Peer]').waitFor()
     await page.keyboard.press('Escape')
     await page.getByText('2 of 5').waitFor()
+    // With a gateway for apps, the device's link comes first.
+    await vpnGatewayIsSeen(shop)
+    await page.reload()
+    await press('Set up Anna phone')
+    const { subscription_url: link, devices } = (await shop.get('/vpn/info', { token })).data
+    const phone = devices.find((each: { name: string }) => each.name === 'Anna phone')
+    const choose = dialog().getByRole('link', { name: 'Choose an app' })
+    expect(await choose.getAttribute('href')).toBe(`${link}?device=${phone.id}`)
+    await code.waitFor()
+    await page.keyboard.press('Escape')
     await press('End the subscription')
     await dialog().getByText('We refund ₽').waitFor()
     await dialog().getByRole('button', { name: 'End the subscription' }).click()

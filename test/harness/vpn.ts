@@ -51,7 +51,7 @@ export async function nodeIsSeen(service: Service, id?: NodeId): Promise<NodeId>
 }
 
 /** Records a report of a gateway that serves VPN devices over TLS, as `gw.example:443`. */
-export async function vpnGatewayIsSeen(service: Service): Promise<NodeId> {
+export async function vpnGatewayIsSeen(service: Pick<Service, 'services'>): Promise<NodeId> {
   const { db, fleet } = service.services
   const name = 'vpn-gateway'
   const known = await fleet.findByName(name)

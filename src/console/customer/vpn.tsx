@@ -1,8 +1,8 @@
 import { Button, Switch, Text, TextInput } from '@mantine/core'
 import { type ReactNode, useState } from 'react'
 import type { Payment, VpnDevice, VpnSubscription } from '../client/customer.ts'
-import { download, toPicture, useNow } from '../shared/browser.ts'
-import { Copyable, Listing } from '../shared/copy.tsx'
+import { useNow } from '../shared/browser.ts'
+import { Copyable } from '../shared/copy.tsx'
 import { Choices, Confirm, Dialog, Select, SubmitForm, useTyped } from '../shared/form.tsx'
 import { type Format, messages, names, pair, phrase, useMessages } from '../shared/messages.tsx'
 import {
@@ -23,6 +23,7 @@ import {
 } from '../shared/parts.tsx'
 import { type CustomerAnswer, quoteEveryMs, useChange, usePurchase, useRead } from './api.ts'
 import { BuyNow, PaidPurchase } from './money/pay.tsx'
+import { SetUp } from './vpn-set-up.tsx'
 
 const vpnMessages = messages({
   title: 'VPN',
@@ -102,12 +103,6 @@ const vpnMessages = messages({
   ),
   add: pair('Add a device', 'Добавить устройство'),
   addName: pair('Name of the device', 'Имя устройства'),
-  qr: pair('QR code of the configuration', 'QR-код конфигурации'),
-  scan: pair(
-    'Scan the QR code in the WireGuard app, or import the file.',
-    'Отсканируйте QR-код в приложении WireGuard или импортируйте файл.',
-  ),
-  file: pair('Download the file', 'Скачать файл'),
   link: pair('Secret link', 'Секретная ссылка'),
   linkAbout: pair(
     'The link shows the configuration to anyone who opens it. Open it on your phone and do not share it.',
@@ -127,10 +122,6 @@ const vpnMessages = messages({
   endWithout: pair(
     'Devices are disconnected at once. Nothing is refunded.',
     'Устройства сразу отключатся. Возврата не будет.',
-  ),
-  ownKey: pair(
-    'The private key of this device is not stored in the shop. Insert it into the configuration yourself.',
-    'Закрытый ключ этого устройства не хранится в магазине. Впишите его в конфигурацию сами.',
   ),
 })
 
@@ -186,7 +177,7 @@ function BoughtVpn({ bought, onClose }: BoughtVpnProps) {
   return (
     <Page title={t.bought} about={t.boughtAbout(format.money(price_rub), format.moment(expires_at))}>
       <Panel className="stack">
-        {device && <Setup uuid={uuid} device={device} />}
+        {held && device && <SetUp of={held} device={device} />}
         <div>
           <Button variant="default" onClick={onClose}>
             {t.toSubscriptions}
@@ -345,7 +336,7 @@ function Opened({ open, onOpen, ...form }: OpenedProps): ReactNode {
     case 'add':
       return <AddDevice of={form.of} onAdded={(device) => onOpen({ form: 'setup', device })} />
     case 'setup':
-      return <Setup uuid={form.of.uuid} device={open.device} />
+      return <SetUp of={form.of} device={open.device} />
     case 'remove':
       return <RemoveDevice {...form} device={open.device} />
     default:
@@ -584,33 +575,5 @@ function End({ of, onDone }: FormProps) {
         />
       )}
     </Reading>
-  )
-}
-
-/** A file name for every system. WireGuard names the tunnel after it, with at most 15 characters. */
-const toFileName = (name: string): string =>
-  `${name.replace(/[^A-Za-z0-9_=+.-]+/g, '').slice(0, 15) || 'turnpike'}.conf`
-
-function Setup({ uuid, device }: { readonly uuid: string; readonly device: VpnDevice }) {
-  const { t } = useMessages(vpnMessages)
-  const query = { uuid, device: device.id }
-  const file = useRead('getVpnConfig', { query: { ...query, format: 'conf' } })
-  return (
-    <div className="stack">
-      <Text ta="center">{device.own_key ? t.ownKey : t.scan}</Text>
-      <Reading of={useRead('getVpnConfig', { query: { ...query, format: 'svg' } })} height={240}>
-        {({ config }) => <img className="qr" src={toPicture(config)} alt={t.qr} width="240" height="240" />}
-      </Reading>
-      <Reading of={file}>
-        {({ config }) => (
-          <>
-            <div className="line">
-              <Button onClick={() => download(toFileName(device.name), config)}>{t.file}</Button>
-            </div>
-            <Listing text={config} label={device.name} />
-          </>
-        )}
-      </Reading>
-    </div>
   )
 }

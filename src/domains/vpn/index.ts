@@ -5,13 +5,22 @@ import { verifierOf } from './audit.ts'
 import { buy, buyerOf, quote } from './buy.ts'
 import { addDevice, configuration, prepareDevice, removeDevice, resetDevices } from './devices.ts'
 import { createVpnGateways } from './gateways/nodes.ts'
-import { listProtocols, openLink } from './link.ts'
+import { openLink } from './link.ts'
 import { createVpnNodes } from './nodes.ts'
 import { countActive, delivered, findNamed, held, holdersOf, move, setDisabled, show } from './operate.ts'
 import { deleteSubscription, endingOf, quoteRefund } from './refund.ts'
 import { renew, renewDue, setAutoRenew, sweep } from './renew.ts'
 import { increase, quoteSlots, slotsOf } from './slots.ts'
-import { findOwned, info, isServed, listLocations, resetLink, setName, type VpnDeps } from './subscriptions.ts'
+import {
+  findOwned,
+  info,
+  isServed,
+  listLocations,
+  listProtocols,
+  resetLink,
+  setName,
+  type VpnDeps,
+} from './subscriptions.ts'
 
 export type { AccessKeys } from './access-keys.ts'
 export type { AppIdentity } from './app-devices.ts'

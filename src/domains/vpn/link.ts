@@ -1,6 +1,6 @@
 import { pathOfDevice } from '../../core/device-path.ts'
 import { runningSince } from '../../core/stall-monitor.ts'
-import { isServing, linkProtocols, type Node, type VpnLinks } from '../fleet/rules.ts'
+import { isServing, type Node, type VpnLinks } from '../fleet/rules.ts'
 import { openAccessKeys } from './access-keys.ts'
 import { type AppIdentity, takeAppDevice } from './app-devices.ts'
 import { configure } from './devices.ts'
@@ -63,14 +63,6 @@ async function listGateways(deps: VpnDeps): Promise<{ readonly known: number; re
     .filter((node) => isServing(node, runningSince(deps)))
     .toSorted((a, b) => (`${a.location} ${a.name}` < `${b.location} ${b.name}` ? -1 : 1))
   return { known: nodes.length, serving: serving.flatMap((node) => toVpnGateway(node) ?? []) }
-}
-
-/** How devices connect now: WireGuard where a node is open, and the protocols that links of gateways name. */
-export async function listProtocols(deps: VpnDeps): Promise<string[]> {
-  const [nodes, { serving: gateways }] = await Promise.all([deps.fleet.nodes('vpn'), listGateways(deps)])
-  const hasNode = nodes.some((node) => node.state === 'open' && node.publicKey !== null)
-  const overTls = linkProtocols.filter((name) => gateways.some(({ links }) => links.protocols?.includes(name) ?? true))
-  return [...(hasNode ? ['wireguard'] : []), ...overTls]
 }
 
 function toVpnGateway({ name, location, health, hopTls, vpnLinks: links }: Node): VpnGateway | undefined {

@@ -5,7 +5,7 @@ import type { CustomerId, OrderId, PeerId, RandomBytes, TokenId } from '../../co
 import { type Kopecks, kopecks } from '../../core/money.ts'
 import { Refusal } from '../../core/refusal.ts'
 import type { RunningSince } from '../../core/stall-monitor.ts'
-import { chooseNode, type Endpoint, type Node } from '../fleet/rules.ts'
+import { chooseNode, type Endpoint, linkProtocols, type Node } from '../fleet/rules.ts'
 
 declare const subscriptionId: unique symbol
 export type SubscriptionId = string & { readonly [subscriptionId]: true }
@@ -132,7 +132,12 @@ export type View = {
   readonly devices: readonly Peer[]
   readonly secret: string
   readonly node: 'online' | 'offline'
+  /** How its devices connect now. */
+  readonly protocols: readonly VpnProtocol[]
 }
+
+export const vpnProtocols = ['wireguard', ...linkProtocols] as const
+export type VpnProtocol = (typeof vpnProtocols)[number]
 
 /** An ended subscription keeps devices and keys for this long, so that renewing restores them. */
 export const keptAfterEndMs = 30 * 86_400_000

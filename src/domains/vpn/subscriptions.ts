@@ -9,7 +9,15 @@ import type { Database, Reader, Tx } from '../../db/transaction.ts'
 import type { Customers } from '../customers/index.ts'
 import type { Events } from '../events/index.ts'
 import type { Fleet } from '../fleet/index.ts'
-import { isLive, isServing, type Location, locationsOf, type Node } from '../fleet/rules.ts'
+import {
+  isLive,
+  isServing,
+  type LinkProtocol,
+  type Location,
+  linkProtocols,
+  locationsOf,
+  type Node,
+} from '../fleet/rules.ts'
 import type { Ledger, LedgerAudit } from '../ledger/index.ts'
 import type { Orders } from '../orders/index.ts'
 import type { Pricing } from '../pricing/index.ts'
@@ -29,6 +37,7 @@ import {
   type TunnelPool,
   type TunnelSettings,
   type View,
+  type VpnProtocol,
 } from './rules.ts'
 import * as store from './store.ts'
 import * as peers from './store-peers.ts'
@@ -77,6 +86,16 @@ const isUp = (deps: VpnDeps, nodes: readonly Node[]): boolean => nodes.some((nod
 const isAnyServing = (deps: VpnDeps, nodes: readonly Node[]): boolean =>
   nodes.some((node) => isServing(node, runningSince(deps)))
 
+/** How devices connect now: WireGuard where a node is open, and the protocols that links of gateways name. */
+export function protocolsOf(deps: VpnDeps, nodes: readonly Node[]): VpnProtocol[] {
+  const hasNode = withWireGuard(nodes).some((node) => node.state === 'open' && node.publicKey !== null)
+  const gateways = nodes.filter((node) => node.kind === 'gateway' && isServing(node, runningSince(deps)))
+  const isLinked = (name: LinkProtocol) => gateways.some(({ vpnLinks }) => vpnLinks.protocols?.includes(name) ?? true)
+  return [...(hasNode ? ['wireguard' as const] : []), ...linkProtocols.filter(isLinked)]
+}
+
+export const listProtocols = async (deps: VpnDeps): Promise<VpnProtocol[]> => protocolsOf(deps, await nodesOf(deps))
+
 export function nodesAt(all: readonly Node[], location: string | undefined): readonly Node[] {
   const locations = locationsOf(withWireGuard(all))
   if (location === undefined) return locations.flatMap((each) => each.nodes)
@@ -124,6 +143,7 @@ export function view(deps: VpnDeps, of: Subscription, devices: readonly Peer[], 
     devices,
     secret: secretOf(deps, of),
     node: isUp(deps, nodes) ? 'online' : 'offline',
+    protocols: protocolsOf(deps, nodes),
   }
 }
 

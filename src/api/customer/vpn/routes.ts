@@ -88,7 +88,7 @@ export function vpnOperations({ vpn, orders, metadata, drawing, publicUrl }: Dep
       orders,
       ({ view, configuration }: Awaited<ReturnType<Vpn['addDevice']>>) => ({
         uuid: view.subscription.uuid,
-        device: shapes.toDevice(configuration.device),
+        device: shapes.toDevice(configuration.device, view.protocols),
         config: configuration.text,
         device_limit: view.subscription.deviceLimit,
         devices_left: view.subscription.deviceLimit - view.devices.length,
@@ -147,7 +147,11 @@ export function vpnOperations({ vpn, orders, metadata, drawing, publicUrl }: Dep
 
     bind(shapes.removeVpnDevice, async ({ caller, body }) => {
       const view = await vpn.removeDevice(caller.customer, { uuid: body.uuid, device: body.device })
-      return { uuid: view.subscription.uuid, removed: body.device, devices: view.devices.map(shapes.toDevice) }
+      return {
+        uuid: view.subscription.uuid,
+        removed: body.device,
+        devices: view.devices.map((each) => shapes.toDevice(each, view.protocols)),
+      }
     }),
 
     bind(shapes.quoteVpnRefund, async ({ caller, query }) => {

@@ -13,6 +13,7 @@ import {
   renewAheadMs,
   type SubscriptionId,
   type View,
+  vpnProtocols,
 } from '../../../domains/vpn/rules.ts'
 import {
   balanceAfter,
@@ -103,10 +104,14 @@ const device = named('VpnDevice', {
   rx_bytes: whole('Bytes received by the device.', 0),
   tx_bytes: whole('Bytes sent by the device.', 0),
   last_handshake_at: moment('Time of the last WireGuard handshake; null if none.').nullable(),
+  protocols: list(
+    'How the device can connect now. `wireguard` is in `config`, the others are in `subscription_url`.',
+    choice('Protocol.', vpnProtocols),
+  ),
   created_at: moment('When the device was added.'),
 })
 
-export const toDevice = (peer: Peer) => ({
+export const toDevice = (peer: Peer, protocols: View['protocols']) => ({
   id: peer.id,
   name: peer.name,
   public_key: peer.publicKey,
@@ -117,6 +122,7 @@ export const toDevice = (peer: Peer) => ({
   rx_bytes: Number(peer.received),
   tx_bytes: Number(peer.sent),
   last_handshake_at: isoOrNull(peer.lastHandshakeAt),
+  protocols: [...protocols],
   created_at: toIso(peer.createdAt),
 })
 
@@ -221,7 +227,7 @@ export const toSubscription = (of: View, linkOf: LinkOf, metadata: Metadata = no
   subscription_url: linkOf(of.secret),
   device_limit: of.subscription.deviceLimit,
   slots: of.subscription.slots,
-  devices: of.devices.map(toDevice),
+  devices: of.devices.map((each) => toDevice(each, of.protocols)),
   traffic: {
     rx_bytes: Number(of.subscription.received),
     tx_bytes: Number(of.subscription.sent),
