@@ -8,12 +8,19 @@ const showLetter = ({ subject, text }: Letter): string[] => [subject, '', ...tex
 
 export const mailingCommands: readonly OperationCommand[] = [
   over(mailings.countMailing, 'mailing count', {
-    show: ({ customers, sample }) => [`${customers} customers`, ...(sample.length > 0 ? rows(sample) : [])],
+    show: ({ customers, no_address: none, unsubscribed, sample }) => [
+      `${customers} customers, ${none} without an e-mail address, ${unsubscribed} unsubscribed from messages`,
+      ...(sample.length > 0 ? rows(sample) : []),
+    ],
   }),
   over(mailings.announcePrices, 'mailing price', {
     flags: { effective_at: 'at' },
     show: (data) => `The running shop sends ${data.mailing_id}. "turnpike mailing list" shows how far it is.`,
   }),
+  over(mailings.sendMailing, 'mailing send', {
+    show: (data) => `The running shop sends ${data.mailing_id}. "turnpike mailing show" shows how far it is.`,
+  }),
+  over(mailings.getMailing, 'mailing show'),
   over(mailings.listMailings, 'mailing list', {
     columns: 'mailing_id created_at kind product state customers effective_at',
   }),

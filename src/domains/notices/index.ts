@@ -2,7 +2,7 @@ import { bind } from '../../core/bind.ts'
 import { choose, readUnsubscribe, showChoices, unsubscribe } from './choices.ts'
 import { collect } from './collect.ts'
 import type { NoticeDeps } from './deps.ts'
-import { announcePrices, countAudience, listMailings, stopMailing, walk } from './mailings.ts'
+import { announcePrices, countAudience, listMailings, loadMailing, sendMessage, stopMailing, walk } from './mailings.ts'
 
 import { forgetLetters, sendDue } from './send.ts'
 import { listTemplates, previewTemplate, resetTemplate, setTemplate } from './templates.ts'
@@ -13,6 +13,8 @@ export const createNotices = (deps: NoticeDeps) =>
   bind(deps, {
     announcePrices,
     countAudience,
+    sendMessage,
+    loadMailing,
     listMailings,
     stopMailing,
     walk,

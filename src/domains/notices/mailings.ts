@@ -1,27 +1,26 @@
 import { type CustomerId, type MailingId, makeId } from '../../core/ids.ts'
-import { refuseField } from '../../core/refusal.ts'
+import { Refusal, refuseField } from '../../core/refusal.ts'
+import type { Tx } from '../../db/transaction.ts'
+import { newLetter } from './collect.ts'
 import type { NoticeDeps } from './deps.ts'
 import { noSuchMailing } from './errors.ts'
-import { type Audience, type Mailing, priceEvent } from './rules.ts'
+import { type Audience, type Mailing, type MailingTexts, priceEvent } from './rules.ts'
 import * as store from './store.ts'
-import { listAudience } from './store-audience.ts'
+import { countCustomers, listAudience } from './store-audience.ts'
+import { deleteWaiting, insertLetters } from './store-letters.ts'
 
 const firstCustomer = '' as CustomerId
-/** Customers that are counted at a time. */
-const countedAtOnce = 5000
-
-/** How many customers an audience has now, and the first of them. */
+/** How many customers an audience has now, how many of them can get a message, and the first of them. */
 export async function countAudience({ db, clock }: NoticeDeps, audience: Audience, samples: number) {
   const nowMs = clock()
-  const sample: CustomerId[] = []
-  let customers = 0
-  for (let after: CustomerId | undefined = firstCustomer; after !== undefined; ) {
-    const found: CustomerId[] = await listAudience(db, audience, { after, nowMs, limit: countedAtOnce })
-    sample.push(...found.slice(0, samples - sample.length))
-    customers += found.length
-    after = found.length < countedAtOnce ? undefined : found.at(-1)
-  }
-  return { customers, sample }
+  const sample = await listAudience(db, audience, { after: firstCustomer, nowMs, limit: samples })
+  return { ...(await countCustomers(db, audience, nowMs)), sample }
+}
+
+/** Begins to send a message by e-mail to every customer of the audience who has not unsubscribed. */
+export async function sendMessage(deps: NoticeDeps, audience: Audience, of: MailingTexts): Promise<Mailing> {
+  if (!deps.mail) throw new Refusal('notices_off')
+  return begin(deps, { ...audience, ...of, kind: 'message', effectiveAt: null })
 }
 
 /** Announces prices that change: every customer of the audience gets the event `price.announced`. */
@@ -49,13 +48,21 @@ async function begin(
 export const listMailings = ({ db }: NoticeDeps, before: string, limit: number): Promise<Mailing[]> =>
   store.listMailings(db, before, limit)
 
-/** Ends a mailing: customers who did not get it yet do not get it. */
-export const stopMailing = ({ db }: NoticeDeps, id: MailingId): Promise<Mailing> =>
+/** A mailing, and how many of its letters are in each state. */
+export async function loadMailing({ db }: NoticeDeps, id: MailingId) {
+  const mailing = await store.findMailing(db, id)
+  if (!mailing) throw noSuchMailing()
+  return { mailing, letters: await store.countLetters(db, id) }
+}
+
+/** Ends a mailing: customers who did not get it yet do not get it. A letter that a shop is sending is sent. */
+export const stopMailing = ({ db, clock }: NoticeDeps, id: MailingId): Promise<Mailing> =>
   db.transact(async (tx) => {
     const mailing = await store.lockMailing(tx, id)
     if (!mailing) throw noSuchMailing()
-    if (mailing.state !== 'walking') return mailing
+    if (mailing.state === 'stopped' || (mailing.state === 'done' && mailing.kind === 'price')) return mailing
     store.setState(tx, id, 'stopped')
+    await deleteWaiting(tx, id, clock())
     return { ...mailing, state: 'stopped' }
   })
 
@@ -69,10 +76,7 @@ export async function walk(deps: NoticeDeps, limit: number): Promise<number> {
     const { id, afterCustomer: after } = mailing
     const nowMs = deps.clock()
     const customers = await listAudience(tx, mailing, { after, nowMs, limit })
-    await deps.events.note(
-      tx,
-      customers.map((each) => priceEvent(each, mailing)),
-    )
+    await give(deps, tx, mailing, customers, nowMs)
     store.writeWalk(tx, {
       id,
       state: customers.length < limit ? 'done' : 'walking',
@@ -81,4 +85,22 @@ export async function walk(deps: NoticeDeps, limit: number): Promise<number> {
     })
     return limit
   })
+}
+
+async function give(
+  deps: NoticeDeps,
+  tx: Tx,
+  mailing: Mailing,
+  customers: readonly CustomerId[],
+  nowMs: number,
+): Promise<void> {
+  if (mailing.kind === 'price') {
+    const events = customers.map((each) => priceEvent(each, mailing))
+    return deps.events.note(tx, events)
+  }
+  const letters = customers.map((customer) => newLetter(deps, { customer, kind: 'message' }, nowMs))
+  insertLetters(
+    tx,
+    letters.map((each) => ({ ...each, mailing: mailing.id })),
+  )
 }

@@ -15,7 +15,7 @@ export type Audience = {
 }
 
 /** One language at least has a text. */
-type MailingTexts = {
+export type MailingTexts = {
   readonly subjectEn: string | null
   readonly textEn: string | null
   readonly subjectRu: string | null
@@ -89,6 +89,7 @@ export type NoticeChoices = {
 }
 
 export const letterStates = ['waiting', 'sent', 'failed', 'unsubscribed', 'no_address'] as const
+export type LetterState = (typeof letterStates)[number]
 
 export type NoticeLetter = {
   readonly id: LetterId
@@ -98,7 +99,7 @@ export type NoticeLetter = {
   /** Numbers of the first events; `more` counts the others. */
   readonly events: readonly number[]
   readonly more: number
-  readonly state: (typeof letterStates)[number]
+  readonly state: LetterState
   readonly tries: number
   readonly nextAt: number
   readonly lease: string

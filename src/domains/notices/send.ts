@@ -16,7 +16,11 @@ import {
 import { listBlocked } from './store-audience.ts'
 import * as store from './store-letters.ts'
 
-type Claimed = { readonly letter: NoticeLetter; readonly language: NoticeChoices['language']; readonly address: string }
+type Claimed = {
+  readonly letter: NoticeLetter
+  readonly language: NoticeChoices['language'] | null
+  readonly address: string
+}
 
 /**
  * Sends letters that are due, at most `limit` at a time, each under a lease and outside transactions: a shop that dies
@@ -44,9 +48,10 @@ async function claim(deps: NoticeDeps, tx: Tx, lease: string, limit: number) {
   const claimed: Claimed[] = []
   for (const letter of due) {
     const { customer, id, kind } = letter
-    const choices = (await store.findChoices(tx, customer)) ?? defaultChoices(customer)
+    const chosen = await store.findChoices(tx, customer)
+    const { kinds } = chosen ?? defaultChoices(customer)
     const address = await addressOf(deps, customer, tx)
-    if (blocked.has(customer) || !choices.kinds.includes(kind)) store.endLetter(tx, id, 'unsubscribed', nowMs)
+    if (blocked.has(customer) || !kinds.includes(kind)) store.endLetter(tx, id, 'unsubscribed', nowMs)
     else if (address === null) store.endLetter(tx, id, 'no_address', nowMs)
     // A shop that stops in each attempt, or cannot write the letter, must not try for ever.
     else if (letter.tries >= maxTries) store.endLetter(tx, id, 'failed', nowMs)
@@ -54,7 +59,7 @@ async function claim(deps: NoticeDeps, tx: Tx, lease: string, limit: number) {
       store.postpone(tx, id, (dayOf(nowMs) + 1) * dayMs)
     else {
       store.takeLetter(tx, id, lease, nowMs + letterLeaseMs)
-      claimed.push({ letter: { ...letter, tries: letter.tries + 1 }, language: choices.language, address })
+      claimed.push({ letter: { ...letter, tries: letter.tries + 1 }, language: chosen?.language ?? null, address })
     }
   }
   return { looked: due.length, claimed }

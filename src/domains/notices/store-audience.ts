@@ -31,20 +31,41 @@ function conditionOf({ product, endsWithinDays, node }: Audience): string {
   return endsWithinDays === null && node === null ? '($2 <= $3 AND $4 = $4)' : Object.values(holders).join(' OR ')
 }
 
+const valuesOfAudience = ({ endsWithinDays, node }: Audience, nowMs: number) =>
+  [nowMs, endsWithinDays === null ? noEnd : nowMs + endsWithinDays * dayMs, node ?? ''] as const
+
+const inAudience = (audience: Audience): string =>
+  `customers.id > $1 AND customers.blocked_at IS NULL AND (${conditionOf(audience)})`
+
 /** The next customers of an audience after an id, in the order of their ids. Blocked and erased ones are left out. */
 export const listAudience = (
   reader: Reader,
   audience: Audience,
   of: { readonly after: string; readonly nowMs: number; readonly limit: number },
-): Promise<CustomerId[]> => {
-  const until = audience.endsWithinDays === null ? noEnd : of.nowMs + audience.endsWithinDays * dayMs
-  return valuesOf(idColumn<CustomerId>('id')).all(
+): Promise<CustomerId[]> =>
+  valuesOf(idColumn<CustomerId>('id')).all(
     reader,
-    `SELECT customers.id FROM customers
-     WHERE customers.id > $1 AND customers.blocked_at IS NULL AND (${conditionOf(audience)})
-     ORDER BY customers.id LIMIT $5`,
-    [of.after, of.nowMs, until, audience.node ?? '', of.limit],
+    `SELECT customers.id FROM customers WHERE ${inAudience(audience)} ORDER BY customers.id LIMIT $5`,
+    [of.after, ...valuesOfAudience(audience, of.nowMs), of.limit],
   )
+
+/** How many customers an audience has, and how many of them a message would not reach. */
+export async function countCustomers(reader: Reader, audience: Audience, nowMs: number) {
+  const row = await reader.first<{ customers: bigint; no_address: bigint; unsubscribed: bigint }>(
+    `SELECT COUNT(*) AS customers,
+       COUNT(CASE WHEN identities.email IS NULL THEN 1 END) AS no_address,
+       COUNT(CASE WHEN identities.email IS NOT NULL AND notice_choices.kinds NOT LIKE '%message%' THEN 1 END)
+         AS unsubscribed
+     FROM customers LEFT JOIN identities ON identities.owner_id = customers.id
+     LEFT JOIN notice_choices ON notice_choices.customer_id = customers.id
+     WHERE ${inAudience(audience)}`,
+    ['', ...valuesOfAudience(audience, nowMs)],
+  )
+  return {
+    customers: Number(row?.customers ?? 0n),
+    noAddress: Number(row?.no_address ?? 0n),
+    unsubscribed: Number(row?.unsubscribed ?? 0n),
+  }
 }
 
 export async function listBlocked(reader: Reader, among: readonly CustomerId[]): Promise<Set<CustomerId>> {

@@ -1,4 +1,4 @@
-import type { CustomerId, LetterId } from '../../core/ids.ts'
+import type { CustomerId, LetterId, MailingId } from '../../core/ids.ts'
 import {
   type Column,
   columnsOf,
@@ -152,6 +152,13 @@ export const writeOutcome = (tx: Tx, of: Outcome): Promise<number> =>
      WHERE id = $1 AND lease = $2 AND state = 'waiting'`,
     [of.id, of.lease, of.state, of.nextAt, of.endedAt],
   )
+
+/** Deletes the letters of a mailing that no shop is sending. */
+export const deleteWaiting = (tx: Tx, mailing: MailingId, nowMs: number): Promise<number> =>
+  tx.run(`DELETE FROM notice_letters WHERE mailing_id = $1 AND state = 'waiting' AND lease_until <= $2`, [
+    mailing,
+    nowMs,
+  ])
 
 /** Deletes at most `limit` letters made before a moment, and adds them to the counts of their mailings. */
 export async function deleteLetters(tx: Tx, before: number, limit: number): Promise<number> {

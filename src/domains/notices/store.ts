@@ -2,7 +2,7 @@ import type { MailingId } from '../../core/ids.ts'
 import { columnsOf, idColumn, int, oneOf, orNull, textColumn } from '../../db/columns.ts'
 import { list } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
-import { audienceProducts, type Mailing, mailingKinds, mailingStates } from './rules.ts'
+import { audienceProducts, type LetterState, type Mailing, mailingKinds, mailingStates } from './rules.ts'
 
 const mailings = columnsOf<Mailing>({
   id: idColumn('id'),
@@ -27,6 +27,32 @@ export const insertMailing = (tx: Tx, of: Mailing): void =>
 /** The oldest mailing with customers to come. */
 export const findWalking = (reader: Reader): Promise<Mailing | undefined> =>
   mailings.first(reader, `SELECT * FROM mailings WHERE state = 'walking' ORDER BY id LIMIT 1`)
+
+export const findMailing = (reader: Reader, id: MailingId): Promise<Mailing | undefined> =>
+  mailings.first(reader, 'SELECT * FROM mailings WHERE id = $1', [id])
+
+/** How many letters of a mailing are in each state, with those whose rows are deleted. */
+export async function countLetters(reader: Reader, id: MailingId): Promise<Record<LetterState, number>> {
+  const rows = await reader.all<{ state: LetterState; n: bigint }>(
+    'SELECT state, COUNT(*) AS n FROM notice_letters WHERE mailing_id = $1 GROUP BY state',
+    [id],
+  )
+  const before = await reader.first<Record<Exclude<LetterState, 'waiting'>, bigint>>(
+    'SELECT sent, failed, unsubscribed, no_address FROM mailings WHERE id = $1',
+    [id],
+  )
+  const counts = { waiting: 0n, sent: 0n, failed: 0n, unsubscribed: 0n, no_address: 0n, ...before }
+  for (const { state, n } of rows) counts[state] += n
+  return mapCounts(counts)
+}
+
+const mapCounts = (of: Record<LetterState, bigint>): Record<LetterState, number> => ({
+  waiting: Number(of.waiting),
+  sent: Number(of.sent),
+  failed: Number(of.failed),
+  unsubscribed: Number(of.unsubscribed),
+  no_address: Number(of.no_address),
+})
 
 /** Locks a mailing, so that each customer gets it once, whichever shop walks. */
 export const lockMailing = (tx: Tx, id: MailingId): Promise<Mailing | undefined> =>

@@ -3,7 +3,7 @@ import { audienceProducts, type Mailing, mailingKinds, mailingStates } from '../
 import { bodyInteger, choice, given, isoOrNull, list, moment, named, rows, text, whole } from '../../fields.ts'
 import { operationsOf, z } from '../../operation.ts'
 import { page, pageQuery } from '../../pages.ts'
-import { exampleCustomer, instant } from '../fields.ts'
+import { exampleCustomer, instant, printableText } from '../fields.ts'
 
 const owner = operationsOf({ tag: 'Mailings', role: 'owner' })
 const reader = operationsOf({ tag: 'Mailings', role: 'reader' })
@@ -11,6 +11,8 @@ const reader = operationsOf({ tag: 'Mailings', role: 'reader' })
 const exampleMailing = 'mlg_01k73sf8000000000000000000'
 /** An event holds both texts. */
 const maxNoteCharacters = 500
+const maxSubject = 200
+const maxMessage = 10_000
 
 const audience = {
   product: choice('Only customers with running services of this product.', audienceProducts).optional(),
@@ -40,7 +42,9 @@ const mailing = named('Mailing', {
   state: choice('`walking`: not all customers have it yet.', mailingStates, 'walking'),
   customers: whole('Customers who have it so far.', 0),
   effective_at: moment('When announced prices change; null for others.').nullable(),
+  subject_en: text('Subject of a message in English; null without one.').nullable(),
   text_en: text('Text in English; null without one.').nullable(),
+  subject_ru: text('Subject of a message in Russian; null without one.').nullable(),
   text_ru: text('Text in Russian; null without one.').nullable(),
   created_at: moment('Time of creation.'),
 })
@@ -54,7 +58,9 @@ export const toMailing = (of: Mailing): z.input<typeof mailing> => ({
   state: of.state,
   customers: of.customers,
   effective_at: isoOrNull(of.effectiveAt),
+  subject_en: of.subjectEn,
   text_en: of.textEn,
+  subject_ru: of.subjectRu,
   text_ru: of.textRu,
   created_at: toIso(of.createdAt),
 })
@@ -65,6 +71,8 @@ export const countMailing = reader('countMailing', 'POST /mailings/count', {
   body: z.object(audience),
   answer: z.object({
     customers: whole('Number of customers.', 42),
+    no_address: whole('Those without an e-mail address, whom a message does not reach.', 5),
+    unsubscribed: whole('Those who unsubscribed from messages, whom a message does not reach.', 1),
     sample: rows('The first 10 of them.', {
       customer_id: text('The customer’s id.', exampleCustomer),
       name: text('Name of the customer.', 'Anna'),
@@ -94,6 +102,48 @@ export const announcePrices = owner('announcePrices', 'POST /price-announcements
     text_ru: 'С 1 марта месяц VPN стоит 349 рублей.',
   },
   answer: mailing,
+  codes: ['not_found'],
+})
+
+const subject = (language: string, example: string) =>
+  printableText(`Subject in ${language}.`, maxSubject, example).optional()
+const message = (language: string, example: string) =>
+  given(
+    `Text in ${language}. A text needs its subject; one of the languages is required.`,
+    maxMessage,
+    example,
+  ).optional()
+
+export const sendMailing = owner('sendMailing', 'POST /mailings', {
+  summary: 'Send a message by e-mail to all or some customers',
+  description:
+    'Customers get it in the language that they chose for notices, in the only one that it has, or in both. ' +
+    'Customers without an e-mail address and those who unsubscribed from messages get none. ' +
+    '`countMailing` shows whom it would reach. It counts into the letters of a day (`TURNPIKE_NOTICES_PER_DAY`).',
+  creates: true,
+  body: z.object({
+    ...audience,
+    subject_en: subject('English', 'Maintenance on 1 March'),
+    text_en: message('English', 'On 1 March the gateways in Germany restart.'),
+    subject_ru: subject('Russian', 'Работы 1 марта'),
+    text_ru: message('Russian', '1 марта перезапускаются шлюзы в Германии.'),
+  }),
+  exampleBody: { subject_en: 'Maintenance on 1 March', text_en: 'On 1 March the gateways in Germany restart.' },
+  answer: mailing,
+  codes: ['not_found', 'conflict'],
+})
+
+export const getMailing = reader('getMailing', 'GET /mailings/{mailing_id}', {
+  summary: 'Show a mailing and what became of its letters',
+  params: z.object({ mailing_id: text('The mailing’s id.', exampleMailing) }),
+  answer: z.object({
+    ...mailing.shape,
+    waiting: whole('Letters that wait: for their turn, for another attempt, or for the next day of the customer.', 10),
+    sent: whole('Letters that the mail server took.', 30),
+    failed: whole('Letters that the mail server refused, or did not take for 2 days.', 1),
+    unsubscribed: whole('Customers who unsubscribed from messages, or were blocked.', 1),
+    no_address: whole('Customers without an e-mail address.', 0),
+  }),
   codes: ['not_found'],
 })
 

@@ -33,8 +33,8 @@ export const listNoticeTemplates = reader('listNoticeTemplates', 'GET /notice-te
 export const setNoticeTemplate = owner('setNoticeTemplate', 'POST /notice-templates/{kind}/{language}', {
   summary: 'Change subject and text of a kind of letters',
   description:
-    'A text must have `{unsubscribe_url}`, and `{items}` or, of messages, `{message}`. Letters that wait are sent with ' +
-    'the new text.',
+    'A text must have `{unsubscribe_url}`, and `{items}` or, of messages, `{message}`. Letters that wait are sent ' +
+    'with the new text.',
   params: z.object(place),
   body: z.object({ subject: subject(), text: letter() }),
   answer: z.object(template),
