@@ -13,7 +13,7 @@ export type ToolDeps = {
 }
 
 /** How the user of the client agreed, if the client can ask. */
-export type Asked =
+export type Agreement =
   | { readonly kind: 'cannot ask' }
   | { readonly kind: 'not asked yet' }
   | { readonly kind: 'declined' }
@@ -25,11 +25,16 @@ export type ToolOutcome =
   | { readonly question: string; readonly code: string }
 
 /** Runs a tool. A purchase and what cannot be undone run only with the code of an earlier call. */
-export async function callTool(deps: ToolDeps, tool: Tool, args: ToolArguments, asked: Asked): Promise<ToolOutcome> {
+export async function callTool(
+  deps: ToolDeps,
+  tool: Tool,
+  args: ToolArguments,
+  agreement: Agreement,
+): Promise<ToolOutcome> {
   const { show_passwords: shown, confirm, idempotency_key: key, ...given } = args
   // A client that can ask its user is not taken at its model's word.
-  const code = asked.kind === 'accepted' ? asked.code : asked.kind === 'cannot ask' ? confirm : undefined
-  if (tool.isConfirmed) return callConfirmed(deps, tool, args, code, asked)
+  const code = agreement.kind === 'accepted' ? agreement.code : agreement.kind === 'cannot ask' ? confirm : undefined
+  if (tool.isConfirmed) return callConfirmed(deps, tool, args, code, agreement)
   const sentKey = tool.definition.inputSchema.properties['idempotency_key']
     ? typeof key === 'string' && key !== ''
       ? key
@@ -43,13 +48,13 @@ async function callConfirmed(
   tool: Tool,
   args: ToolArguments,
   code: unknown,
-  asked: Asked,
+  agreement: Agreement,
 ): Promise<ToolOutcome> {
   const { operation } = tool
   // The limit is not part of what is confirmed: the first call has none, and the shop compares it with the price.
   const { show_passwords: shown, confirm: _, max_price_rub: limit, ...tied } = args
-  if (asked.kind === 'declined') return fail(deps, 'declined', 'The user declined. Nothing was changed or charged.')
-  if (typeof code !== 'string' || code === '') return propose(deps, tool, tied, asked)
+  if (agreement.kind === 'declined') return fail(deps, 'declined', 'The user declined. Nothing was changed or charged.')
+  if (typeof code !== 'string' || code === '') return propose(deps, tool, tied, agreement)
   const confirmed = deps.confirmations.read(operation.id, tied, code)
   if (confirmed === 'wrong') {
     return fail(deps, 'confirm_wrong', 'The code in confirm is not of a call with these arguments. Call without it.')
@@ -60,7 +65,7 @@ async function callConfirmed(
   }
   const isCharging = operation.charges === true
   const key = isCharging || operation.charges === 'free' ? confirmed.key : undefined
-  const maxPrice = isCharging ? (limit ?? confirmed.price) : undefined
+  const maxPrice = isCharging ? lowerOf(limit, confirmed.price) : undefined
   return answer(
     deps,
     tool,
@@ -70,15 +75,19 @@ async function callConfirmed(
   )
 }
 
+/** The user agreed to the price of the quote, whatever limit a model adds. The shop refuses what is no number. */
+const lowerOf = (limit: unknown, price: number | undefined): unknown =>
+  typeof limit === 'number' && price !== undefined ? Math.min(limit, price) : (limit ?? price)
+
 /** The first call: what it would cost or remove, and the code that the second one needs. */
-async function propose(deps: ToolDeps, tool: Tool, given: ToolArguments, asked: Asked): Promise<ToolOutcome> {
+async function propose(deps: ToolDeps, tool: Tool, given: ToolArguments, agreement: Agreement): Promise<ToolOutcome> {
   const { operation, definition } = tool
   const quoted = await quote(deps.send, operation, given)
   // A quote charges nothing, so its refusals do not say whether they did.
   if ('problem' in quoted) return refused(deps, { ...quoted.problem, ...(operation.charges && { charged: false }) })
   const code = deps.confirmations.issue(operation.id, given, quoted.price)
   const what = `${definition.title}${toText(given)}`
-  if (asked.kind === 'not asked yet') {
+  if (agreement.kind === 'not asked yet') {
     const cost = quoted.price === undefined ? 'This cannot be undone.' : `This charges ${quoted.price} RUB.`
     return { question: `${what}. ${cost}`, code }
   }

@@ -7,7 +7,7 @@ import {
   Server,
 } from '@modelcontextprotocol/server'
 import { scopeOf, z } from '../api/operation.ts'
-import { type Asked, callTool, fail, type ToolDeps, type ToolOutcome } from './call-tool.ts'
+import { type Agreement, callTool, fail, type ToolDeps, type ToolOutcome } from './call-tool.ts'
 import { allTools, type Tool, type ToolGroup } from './tools.ts'
 
 export type McpDeps = ToolDeps & {
@@ -62,8 +62,8 @@ export function createServer(deps: McpDeps): Server {
     // A client of 2026 names its capabilities in every request, one of 2025 in its handshake.
     const named: Readonly<Record<string, unknown>> = envelope ?? {}
     const capabilities = named[CLIENT_CAPABILITIES_META_KEY] ?? server.getClientCapabilities()
-    const asked = toAsked(canAsk(capabilities), inputResponses, context.mcpReq.requestState())
-    return toResult(await callTool(deps, tool, params.arguments ?? {}, asked))
+    const agreement = toAgreement(canAsk(capabilities), inputResponses, context.mcpReq.requestState())
+    return toResult(await callTool(deps, tool, params.arguments ?? {}, agreement))
   })
 
   return server
@@ -79,7 +79,7 @@ function canAsk(capabilities: unknown): boolean {
 
 const field = 'confirm'
 
-function toAsked(can: boolean, responses: Record<string, unknown> | undefined, state: unknown): Asked {
+function toAgreement(can: boolean, responses: Record<string, unknown> | undefined, state: unknown): Agreement {
   if (!can) return { kind: 'cannot ask' }
   const response = inputResponse(responses, field)
   if (response.kind !== 'elicit' || typeof state !== 'string' || state === '') return { kind: 'not asked yet' }

@@ -5,6 +5,7 @@ import { type Engine, engines, enginesOf } from '../harness/database.ts'
 import { failureOf } from '../harness/failure.ts'
 import { longTest } from '../harness/long-test.ts'
 import { connectMcp, type McpClient, type McpTransport, type ToolAnswer } from '../harness/mcp-client.ts'
+import { applyCatalogue, shipped } from '../harness/proxies.ts'
 import { type Service, startService } from '../harness/service.ts'
 
 const transports: readonly McpTransport[] = ['streamable HTTP', 'stdio']
@@ -194,6 +195,8 @@ describe.each([...engines])('purchases by MCP on %s', (engine) => {
     expect(await refusalOf(other, 'buyDedicated', { ...order, ...dry })).toMatchObject({ reason: 'confirm_wrong' })
     const cheaper = await refusalOf(mcp, 'buyDedicated', { ...order, ...dry, max_price_rub: price - 1 })
     expect(cheaper).toMatchObject({ reason: 'price_changed', charged: false, params: { price_rub: price } })
+    const refused = await refusalOf(mcp, 'buyDedicated', { ...order, ...dry, max_price_rub: '171' })
+    expect(refused).toMatchObject({ reason: 'invalid_request', charged: false })
     const limitless = dataOf(await mcp.call('buyDedicated', { ...order, confirm: dry.confirm }))
     expect(limitless).toMatchObject({ price_rub: price })
     const late = confirmWith(await mcp.call('buyDedicated', order))
@@ -233,6 +236,24 @@ describe.each([...enginesOf('sqlite')])('limits of purchases by MCP on %s', (eng
       const paid = Number(balance) - Number((await booksOf(service, token)).balance)
       expect([name, paid]).toEqual([name, dry.max_price_rub ?? 0])
     }
+    await mcp.close()
+  })
+
+  test('a price that rises after the dry run is refused, even if the model raises max_price_rub', async () => {
+    const service = on(engine)
+    const { token } = await service.newCustomer(1_000n)
+    const mcp = await connect(token)
+    const { confirm } = confirmWith(await mcp.call('buyDedicated', order))
+    const dearer = shipped()
+    const kind = dearer.dedicated.kinds['4']
+    if (kind) kind.countries['DE'] = { per_day: 100 }
+    await applyCatalogue(service.services, dearer)
+    service.clock.advance(1000)
+    const refused = errorOf(await mcp.call('buyDedicated', { ...order, confirm, max_price_rub: 100_000 }))
+    expect(refused).toMatchObject({ reason: 'price_changed', charged: false, params: { max_price_rub: price } })
+    expect(await booksOf(service, token)).toEqual({ balance: 1_000, orders: 0 })
+    await applyCatalogue(service.services, shipped())
+    service.clock.advance(1000)
     await mcp.close()
   })
 
