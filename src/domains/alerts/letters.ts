@@ -1,4 +1,4 @@
-import { toEventData } from '../events/rules.ts'
+import { type EventData, toEventData } from '../events/rules.ts'
 
 type Sentences = { readonly en: string; readonly ru: string }
 
@@ -32,17 +32,22 @@ const sentences: Readonly<Record<string, (of: (name: string) => string) => Sente
 
 const test: Sentences = { en: 'This is a test of your alerts.', ru: 'Это проверка уведомлений.' }
 
+/** Facts of alerts are plain; only events of customers have metadata. */
+const toText = (fact: EventData[string] | undefined): string =>
+  typeof fact === 'object' && fact ? JSON.stringify(fact) : String(fact ?? '')
+
 /** The letter about an event of the operators, in Russian and English, from the body of its message. */
 export function toAlertLetter(body: string): { readonly subject: string; readonly text: string } {
   const message: unknown = JSON.parse(body)
   const { type, timestamp } = toEventData(message)
+  const name = toText(type)
   const data = toEventData(typeof message === 'object' && message && 'data' in message ? message.data : undefined)
-  const { en, ru } = sentences[String(type)]?.((name) => String(data[name] ?? '')) ?? test
+  const { en, ru } = sentences[name]?.((fact) => toText(data[fact])) ?? test
   const isOver = data['state'] === 'ended'
   const [before, beforeRu] = isOver ? ['Over: ', 'Прошло: '] : ['', '']
-  const facts = Object.entries(data).map(([name, value]) => `${name}: ${String(value)}`)
+  const facts = Object.entries(data).map(([fact, value]) => `${fact}: ${toText(value)}`)
   return {
-    subject: `Turnpike: ${isOver ? 'over: ' : ''}${String(type)}`,
-    text: `${beforeRu}${ru}\n${before}${en}\n\n${[`time: ${String(timestamp)}`, ...facts].join('\n')}\n`,
+    subject: `Turnpike: ${isOver ? 'over: ' : ''}${name}`,
+    text: `${beforeRu}${ru}\n${before}${en}\n\n${[`time: ${toText(timestamp)}`, ...facts].join('\n')}\n`,
   }
 }
