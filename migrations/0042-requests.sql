@@ -13,3 +13,9 @@ CREATE TABLE request_log (
   PRIMARY KEY (customer_id, at, request_id)
 );
 CREATE INDEX request_log_by_time ON request_log (at);
+
+-- The version of the API that a token's requests have unless they name one; NULL is the first.
+ALTER TABLE tokens ADD COLUMN api_version TEXT;
+
+-- The version of the API that a stored answer was written in; NULL is the first.
+ALTER TABLE answers ADD COLUMN api_version TEXT;

@@ -104,7 +104,8 @@ const outageSeconds: Partial<Record<Reason, number>> = {
 /**
  * `error.charged` of an operation that charges. A refusal rolls its sale back. After a fault, or if the database stops
  * answering during the commit, the sale may have been committed. A database that admits no connection has begun none:
- * a purchase reads nothing after its commit. A refusal to show the answer of an earlier purchase says that it was charged.
+ * a purchase reads nothing after its commit. A refusal to show the answer of an earlier purchase says that it was
+ * charged.
  */
 export function chargedBy({
   code,
@@ -125,7 +126,15 @@ export const docUrlOf = (reason: Reason, publicUrl: string): string =>
 export function toRefusal(
   refusal: Refusal,
   requestHeaders: Headers,
-  { isCharging = false, publicUrl }: { readonly isCharging?: boolean; readonly publicUrl?: string } = {},
+  {
+    isCharging = false,
+    publicUrl,
+    toVersion = (error) => error,
+  }: {
+    readonly isCharging?: boolean
+    readonly publicUrl?: string
+    readonly toVersion?: ((error: object) => object) | undefined
+  } = {},
 ): Response {
   const { code, reason, params } = refusal
   const language = languageOf(requestHeaders)
@@ -134,7 +143,7 @@ export function toRefusal(
   const charged = isCharging ? { charged: chargedBy(refusal) } : {}
   const pointer = publicUrl === undefined ? {} : { doc_url: docUrlOf(reason, publicUrl) }
   const error = { code, message, reason, params, ...charged, details, ...pointer }
-  const response = new Response(JSON.stringify({ ok: false, error }), {
+  const response = new Response(JSON.stringify({ ok: false, error: toVersion(error) }), {
     status: refusal.code === 'internal_error' ? 500 : statusOfKind[refusal.kind],
     headers: { ...apiHeaders, 'Content-Language': language, Vary: 'Accept-Language' },
   })

@@ -45,6 +45,8 @@ export type Answered = {
   readonly body: string
   /** Whether the body was stored by an earlier request under the same key. */
   readonly replayed: boolean
+  /** The version of the API that a replayed answer was written in. */
+  readonly version?: string
   /** The order that a purchase made. */
   readonly order?: OrderId | null
   readonly mediaType?: string

@@ -5,12 +5,13 @@ import { plainHeaders } from './answers.ts'
 export type Answering = (request: Request, from: Address | undefined, hold?: () => void) => Promise<Response>
 
 /** Request headers that a page of another origin may send. The console's own header is not one of them. */
-const allowedHeaders = 'Authorization, Content-Type, Content-Encoding, Idempotency-Key, If-None-Match, Accept-Language'
+const allowedHeaders =
+  'Authorization, Content-Type, Content-Encoding, Idempotency-Key, If-None-Match, Accept-Language, Turnpike-Version'
 
 /** Answer headers that a page of another origin may read, beyond those that CORS lets it read anyway. */
 const exposedHeaders =
   'X-Request-Id, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After, Idempotent-Replayed, ETag, ' +
-  'Allow, Content-Disposition'
+  'Allow, Content-Disposition, Turnpike-Version'
 
 /**
  * Cross-origin access (CORS) to the paths below `base` for pages of the listed origins, compared exactly. Credentials

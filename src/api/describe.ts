@@ -75,6 +75,7 @@ export type ApiProfile = {
   readonly token: string | undefined
   readonly cookie: string
   readonly hasRoles?: boolean
+  readonly hasVersions?: boolean
 }
 
 export const customerApiProfile: ApiProfile = {
@@ -82,7 +83,10 @@ export const customerApiProfile: ApiProfile = {
   description:
     'API to buy and manage proxies and VPN. Prices and balances are in roubles, exact to the kopeck. ' +
     'Every POST that charges accepts an `Idempotency-Key`: a repeat changes nothing and gets the first answer. ' +
-    'Unknown fields are ignored and listed in `warnings`, next to `data`.',
+    'Unknown fields are ignored and listed in `warnings`, next to `data`. ' +
+    'A token keeps the version of the API that it was made with, a date; `Turnpike-Version` in a request tries ' +
+    'another, and `GET /changelog` lists them.',
+  hasVersions: true,
   token: 'An API token: `Authorization: Bearer tp_live_…`; in a sandbox `tp_test_…`.',
   cookie: 'turnpike_customer',
 }
@@ -110,7 +114,9 @@ export function describe(
   })
   const isReplayed = operations.some(takesKey)
   for (const [name, header] of Object.entries(headers)) {
-    if (name !== 'Idempotent-Replayed' || isReplayed) app.openAPIRegistry.registerComponent('headers', name, header)
+    const isUsed =
+      name === 'Turnpike-Version' ? profile.hasVersions === true : name !== 'Idempotent-Replayed' || isReplayed
+    if (isUsed) app.openAPIRegistry.registerComponent('headers', name, header)
   }
   for (const each of operations) app.openAPIRegistry.registerPath(pathOf(each, profile))
   return app.getOpenAPI31Document({
@@ -197,6 +203,10 @@ const headers = {
     description: 'Version of the answer. With it in `If-None-Match`, an unchanged answer gets 304.',
     required: true,
   },
+  'Turnpike-Version': {
+    schema: { type: 'string' as const, format: 'date' },
+    description: 'Version of the API that the answer has. Absent if the caller is not known.',
+  },
   'WWW-Authenticate': {
     schema: { type: 'string' as const, enum: ['Bearer'] },
     description: 'Authentication scheme.',
@@ -208,13 +218,15 @@ const refer = (...names: (keyof typeof headers)[]) =>
   Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
 
 /** The headers of an answer. A caller who is not authenticated has no rate limit yet. */
-function headersOf(status: number): object {
+function headersOf(status: number, isVersioned: boolean): object {
   if (status === 401) return refer('X-Request-Id', 'WWW-Authenticate')
-  const always = refer('X-Request-Id', 'RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset')
+  const versions = isVersioned ? (['Turnpike-Version'] as const) : []
+  const always = refer('X-Request-Id', 'RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset', ...versions)
   return status === 429 || status === 503 ? { ...always, ...refer('Retry-After') } : always
 }
 
 function responsesOf(operation: Operation, profile: ApiProfile): Record<string, unknown> {
+  const isVersioned = profile.hasVersions === true && operation.access !== 'public'
   const byStatus = new Map<number, ApiCode[]>()
   for (const code of codesOf(operation, profile)) {
     const status = statusOfCode[code]
@@ -224,7 +236,7 @@ function responsesOf(operation: Operation, profile: ApiProfile): Record<string, 
     String(status),
     {
       description: codes.map((code) => `\`${code}\`: ${meanings[code]}`).join(' '),
-      headers: headersOf(status),
+      headers: headersOf(status, isVersioned),
       content: { 'application/json': { schema: refusalSchema, examples: examplesOf(operation, codes, profile) } },
     },
   ])
@@ -232,7 +244,7 @@ function responsesOf(operation: Operation, profile: ApiProfile): Record<string, 
     200: {
       description: 'Success.',
       headers: {
-        ...headersOf(200),
+        ...headersOf(200, isVersioned),
         ...(operation.method === 'GET' && refer('ETag')),
         ...(takesKey(operation) && refer('Idempotent-Replayed')),
       },
@@ -244,7 +256,7 @@ function responsesOf(operation: Operation, profile: ApiProfile): Record<string, 
     ...(operation.method === 'GET' && {
       304: {
         description: 'Not modified since the `ETag` in `If-None-Match`.',
-        headers: { ...headersOf(304), ...refer('ETag') },
+        headers: { ...headersOf(304, isVersioned), ...refer('ETag') },
       },
     }),
     ...Object.fromEntries(refusals),

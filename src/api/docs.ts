@@ -1,5 +1,9 @@
+import { toChangelogPage } from './changelog-page.ts'
 import { sayRussian } from './docs-russian.ts'
 import type { AnswerLanguage } from './language.ts'
+
+/** The changelog is written from `changelog.ts`. */
+const changelogSource = 'changelog.md'
 
 /** The interactive description of the API and its articles, all served by the shop itself (ADR 34). */
 const pages: Readonly<Record<string, Readonly<Record<AnswerLanguage, string>>>> = {
@@ -9,6 +13,7 @@ const pages: Readonly<Record<string, Readonly<Record<AnswerLanguage, string>>>> 
   '/docs/events': { en: '../../docs/api/events.md', ru: '../../docs/ru/events.md' },
   '/docs/webhooks': { en: '../../docs/api/webhooks.md', ru: '../../docs/ru/webhooks.md' },
   '/docs/mcp': { en: '../../docs/mcp.md', ru: '../../docs/ru/mcp.md' },
+  '/docs/changelog': { en: changelogSource, ru: changelogSource },
   '/docs/reasons': { en: '../../docs/api/reasons.md', ru: '../../docs/ru/reasons.md' },
 }
 const files = [
@@ -52,7 +57,7 @@ export async function readDocs(
   const source = sources.get(path)?.[language]
   if (source === undefined) throw new Error(`/docs has no ${path}.`)
   const type = source.slice(source.lastIndexOf('.') + 1) as keyof typeof types
-  const text = await read(source)
+  const text = source === changelogSource ? toChangelogPage(language) : await read(source)
   const body =
     type === 'md'
       ? withAnchors(await toArticle(text, language), path)

@@ -46,6 +46,7 @@ import { findShown, secretIn } from './session.ts'
 import { type FindSold, withTerms } from './sold.ts'
 import type { TimerClock } from './timing.ts'
 import { readFields, readQuery } from './validate.ts'
+import { type ApiVersions, apiVersions, type RequestVersion, versionHeader } from './versions.ts'
 import { findWarnings } from './warnings.ts'
 
 /** A page or a file outside the API: no token is needed, and a limit of its own holds for each source address. */
@@ -95,6 +96,8 @@ type Admitted<By> = {
   readonly customer?: CustomerId | undefined
   /** The token of a customer, null in a session: the request is in the customer's log. */
   readonly token?: TokenId | null
+  /** The version of the token; undefined without one. */
+  readonly version?: string | undefined
   /** The transaction of the sale checks the token again. A session is only checked here. */
   readonly isCheckedBySale?: boolean
 }
@@ -104,6 +107,8 @@ export type Api<By> = {
   readonly base: string
   readonly bound: readonly Bound<By>[]
   readonly profile: ApiProfile
+  /** Versions that requests can name; an API without them has one form. */
+  readonly versions?: ApiVersions
   /** Authenticates the caller. A sale accepts an older cached result: its transaction checks revocation again. */
   readonly letIn: (
     request: Request,
@@ -194,6 +199,8 @@ export type HttpDeps = {
   /** The name on the pages of `/docs`; the program's own by default. */
   readonly brands?: Pick<Brands, 'current'>
   readonly version: string
+  /** The versions of the customers' API; tests add one. */
+  readonly versions?: ApiVersions
   /** The shop's public address, for the description. Known once the shop listens. */
   readonly publicUrl: () => string
   /** The goods on sale, for the description of the customers' API; left out by default. */
@@ -244,6 +251,7 @@ type Visit = {
   order?: string | undefined
   key?: string | undefined
   logged?: RequestNote['logged']
+  version?: RequestVersion
   isAdmitted: boolean
 }
 
@@ -375,11 +383,16 @@ async function answerNoted(
   } catch (error) {
     fault = error instanceof Refusal ? error.cause : error
     refused = error instanceof Refusal ? error : internalError()
-    const given = { isCharging: known?.isCharging ?? false, publicUrl: deps.publicUrl() }
+    const given = {
+      isCharging: known?.isCharging ?? false,
+      publicUrl: deps.publicUrl(),
+      toVersion: refusalVersion(visit.version),
+    }
     response = await compressRefusal(request.headers, toRefusal(refused, request.headers, given))
   }
   if (request.method === 'HEAD') response = await withoutBody(response)
   response.headers.set('X-Request-Id', visit.id)
+  if (visit.version) response.headers.set(versionHeader, visit.version.version)
   if (visit.rateLimit) setRateLimit(response.headers, visit.rateLimit)
   if (visit.isAdmitted && from) deps.onAdmitted?.(from)
   deps.note({
@@ -405,6 +418,7 @@ const customerApi = (deps: HttpDeps): Api<Caller> => ({
   base,
   bound: deps.bound,
   profile: customerApiProfile,
+  versions: deps.versions ?? apiVersions,
   findShown: (request) => findShown(request, 'customer', deps.publicUrl()),
   async letIn(request, from, operation, purpose) {
     const scope = scopeOf(operation)
@@ -418,12 +432,44 @@ const customerApi = (deps: HttpDeps): Api<Caller> => ({
     }
     const name = by.token?.id ?? by.session ?? by.customer
     const token = by.token?.id ?? null
-    return { by, name, customer: by.customer, token, isCheckedBySale: purpose === 'sale' && token !== null }
+    const isCheckedBySale = purpose === 'sale' && token !== null
+    return { by, name, customer: by.customer, token, version: by.apiVersion, isCheckedBySale }
   },
 })
 
+/** Notes the version of a request; that of an unknown one is refused in the form of the latest. */
+function setVersion(
+  versions: ApiVersions | undefined,
+  { id: operation }: Operation,
+  request: Request,
+  ofToken: string | undefined,
+  visit: Visit,
+): void {
+  if (!versions) return
+  visit.version = { versions, operation, version: versions.latest }
+  visit.version.version = versions.choose(request.headers.get(versionHeader), ofToken)
+}
+
+/** The fields of a body or a query as the latest version has them. */
+const upgraded = <Sent extends Readonly<Record<string, unknown>>>(of: RequestVersion | undefined, sent: Sent): Sent =>
+  of ? of.versions.upgrade(of.operation, of.version, sent) : sent
+
+/** An answer in the version of its request. A replay of an older answer names the version that it has. */
+function inVersion(of: RequestVersion | undefined, called: Answered): Answered {
+  if (!of || called.mediaType !== undefined) return called
+  const version = called.replayed ? (called.version ?? of.versions.latest) : of.versions.latest
+  const written = of.versions.toVersion(of.operation, { body: called.body, version }, of.version)
+  of.version = written.version
+  return { ...called, body: written.body }
+}
+
+const refusalVersion = (of: RequestVersion | undefined) =>
+  of && of.version !== of.versions.latest
+    ? (error: object) => of.versions.refusalTo(of.operation, { ...error }, of.version)
+    : undefined
+
 async function answer<By>(
-  api: Pick<Api<By>, 'letIn' | 'findShown'>,
+  api: Pick<Api<By>, 'letIn' | 'findShown' | 'versions'>,
   limits: Limits,
   bound: Bound<By>,
   request: Request,
@@ -442,6 +488,7 @@ async function answer<By>(
   const { customer, token } = admitted
   visit.customer = customer
   if (token !== undefined) visit.logged = { operation: operation.id, token }
+  setVersion(api.versions, operation, request, admitted.version, visit)
   visit.isAdmitted = operation.access !== 'public'
   visit.isPurchase = purpose === 'sale'
   let leave = visit.isAdmitted ? limits.bulk.enter() : () => {}
@@ -460,11 +507,12 @@ async function answer<By>(
       turn = { end: leave }
     }
     visit.key = takesKey(operation) ? readKey(request.headers.get('idempotency-key') ?? undefined) : undefined
-    const sent = operation.method === 'POST' ? await readBody(request) : {}
+    const sent = upgraded(visit.version, operation.method === 'POST' ? await readBody(request) : {})
     if (customer !== undefined) giveBack = await limits.changes(customer, rowsChangedBy(operation, sent))
     const queue = customer ?? (operation.access === 'public' ? undefined : admitted.name)
     if (queue !== undefined) turn = await takeTurn(limits, queue, rowsOf(operation, request, sent), leave)
-    const call = { request, params, sent, key: visit.key, requestId: visit.id, nextSlice: turn.nextSlice }
+    const { key, id: requestId, version } = visit
+    const call = { request, params, sent, key, requestId, version, nextSlice: turn.nextSlice }
     // Checked again, because the token may be revoked while the body arrives or the request waits. The second check of
     // a token's sale is in its transaction.
     const isLate = operation.method === 'POST' || turn.hasWaited || hasWaited
@@ -494,7 +542,7 @@ async function answerInTurn<By>(
   try {
     const { by: caller, name, customer } = await letInAgain()
     if (operation.method === 'POST') await assertNotPipelined(request, visit.hold)
-    const called = await runOperation(bound, { ...call, caller })
+    const called = inVersion(visit.version, await runOperation(bound, { ...call, caller }))
     visit.isReplay = called.replayed
     visit.isSale = visit.isPurchase && !called.replayed
     visit.order = called.order ?? undefined
@@ -553,12 +601,14 @@ type OperationCall<By> = {
   readonly params: Params
   readonly sent: Parameters<typeof findWarnings>[2]
   readonly nextSlice?: Call<Operation>['nextSlice'] | undefined
+  /** `sent` is in the latest version already. */
+  readonly version?: RequestVersion | undefined
 }
 
 /** Parses a request by its operation's schemas and runs the operation for an authenticated caller. */
 export function runOperation<By>({ operation, run }: Bound<By>, of: OperationCall<By>): Promise<Answered> {
   const { request, params, sent } = of
-  const query = request.url.includes('?') ? readQuery(new URL(request.url).searchParams) : {}
+  const query = request.url.includes('?') ? upgraded(of.version, readQuery(new URL(request.url).searchParams)) : {}
   const { fields, warnings } = findWarnings(operation, query, sent, request.headers)
   return run({
     caller: of.caller,

@@ -16,6 +16,7 @@ import * as stock from './admin/stock/shapes.ts'
 import * as signIn from './auth/shapes.ts'
 import * as account from './customer/account/shapes.ts'
 import * as catalogueForAll from './customer/catalogue/shapes.ts'
+import * as changelog from './customer/changelog/shapes.ts'
 import * as dedicated from './customer/dedicated/shapes.ts'
 import * as events from './customer/events/shapes.ts'
 import * as metadata from './customer/metadata/shapes.ts'
@@ -36,6 +37,7 @@ import { type Operation, takesKey, type z } from './operation.ts'
 
 const customerShapes = {
   catalogueForAll,
+  changelog,
   account,
   dedicated,
   events,

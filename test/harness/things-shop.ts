@@ -7,6 +7,7 @@ import { EventWatch } from '../../src/api/customer/events/watch.ts'
 import { bodyInteger, purchaseOptions, roubles } from '../../src/api/fields.ts'
 import { createHttp } from '../../src/api/http.ts'
 import { operationsOf } from '../../src/api/operation.ts'
+import type { ApiVersions } from '../../src/api/versions.ts'
 import { realRuntime, type Services } from '../../src/app/shop/services.ts'
 import { readAddress } from '../../src/core/address.ts'
 import type { CustomerId } from '../../src/core/ids.ts'
@@ -76,11 +77,11 @@ export type ThingsShop = Caller & {
 
 export async function openThingsShop(
   engine: Engine,
-  limits: { readonly reads?: number; readonly charges?: number } = {},
+  limits: { readonly reads?: number; readonly charges?: number; readonly versions?: ApiVersions } = {},
 ): Promise<ThingsShop> {
   const opened = await openTestDatabase(engine)
   const clock = new HandClock()
-  const services = wire(opened.db, clock)
+  const services = wire(opened.db, clock, limits.versions && { apiVersion: limits.versions.latest })
   const customer = await addCustomer(services, 100_000n)
   const { text } = await services.customers.issueToken(customer, { name: 'test' })
   const notes: RequestNote[] = []
@@ -98,6 +99,7 @@ export async function openThingsShop(
     publicUrl: () => `http://127.0.0.1:${server.port}`,
     readsPerMinute: limits.reads ?? 0,
     chargesPerMinute: limits.charges ?? 0,
+    ...(limits.versions && { versions: limits.versions }),
     clock: clock.read,
     requestId: () => realRuntime.random(12).toHex(),
     findHindrance: async () => undefined,

@@ -17,7 +17,7 @@ import { addStockGateway } from './stock-gateway.ts'
 export function wire(
   db: Database,
   clock?: Pick<HandClock, 'read'>,
-  config: Pick<ShopConfig, 'maxTokens'> = {},
+  config: Pick<ShopConfig, 'maxTokens' | 'apiVersion'> = {},
 ): Services {
   const gateway = { host: '127.0.0.1', port: 10_800 }
   const runtime = clock ? runtimeWith(clock) : realRuntime

@@ -11,6 +11,7 @@ const russian = {
   Token: 'Токен',
   'Login grammar': 'Как устроен логин',
   Refusals: 'Отказы',
+  Changelog: 'Изменения',
   Events: 'События',
   Webhooks: 'Вебхуки',
   'openapi.json, for programs': 'openapi.json для программ',

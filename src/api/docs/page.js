@@ -122,6 +122,7 @@ function introduction(description, operations) {
       el('a', { href: `/docs/events?lang=${lang}` }, say('Events')),
       el('a', { href: `/docs/webhooks?lang=${lang}` }, say('Webhooks')),
       el('a', { href: `/docs/mcp?lang=${lang}` }, 'MCP'),
+      el('a', { href: `/docs/changelog?lang=${lang}` }, say('Changelog')),
       el('a', { href: forPrograms }, say('openapi.json, for programs')),
       el('a', { href: `?lang=${otherLang}`, hreflang: otherLang, lang: otherLang }, otherName),
     ]),

@@ -8,6 +8,7 @@ import { createPace } from '../../adapters/pace.ts'
 import { createPasswords, type PasswordCost } from '../../adapters/passwords.ts'
 import { providerKinds } from '../../adapters/payments/kinds.ts'
 import { createSenders } from '../../adapters/webhook-sender.ts'
+import { apiVersions } from '../../api/versions.ts'
 import type { Contact } from '../../core/contact.ts'
 import type { Verifier } from '../../core/finding.ts'
 import type { RandomBytes } from '../../core/ids.ts'
@@ -98,6 +99,8 @@ export const realRuntime: Runtime = { clock: Date.now, random: randomBytes, sha2
 /** Configuration of the domains; absent fields have defaults. */
 export type ShopConfig = {
   readonly vault: Vault
+  /** The version of the API in which answers are written; the latest by default. */
+  readonly apiVersion?: string
   readonly gateway: { readonly host: string; readonly address?: string | undefined; readonly port: number }
   readonly vpn?: VpnSettings
   /** Whether gateways may ask for VPN devices and report their bytes; off by default. */
@@ -166,10 +169,11 @@ export function createServices(plainDb: Database, given: Runtime, config: ShopCo
   const timeline = new Timeline({ ...runtime, db: plainDb, isWhole, onRewind })
   const base = { db, ...runtime }
   const ofAccess = { ...base, db: guarded(db, timeline) }
+  const apiVersion = config.apiVersion ?? apiVersions.latest
   const ledger = createLedger(base)
   const history = createRowHistory(runtime)
   const ledgerAudit = createLedgerAudit({ ...base, history })
-  const customers = createCustomers({ ledger, ...ofAccess, ...config })
+  const customers = createCustomers({ ledger, ...ofAccess, ...config, apiVersion })
   const fleet = createFleet({ ...base, publicKeyOf, hmac: hmacSha256 })
   timeline.onChange(() => fleet.forget())
   const reach = createReach({ customers, fleet, hosts: config.publicHosts })
@@ -180,6 +184,7 @@ export function createServices(plainDb: Database, given: Runtime, config: ShopCo
     customers,
     events,
     timeline,
+    apiVersion,
     findObstacle: (sale) => reach.findObjection(sale),
   })
   const pricing = createPricing(base)

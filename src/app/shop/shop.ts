@@ -11,6 +11,8 @@ import type { Answering } from '../../api/cors.ts'
 import { accountOperations, orderOperations } from '../../api/customer/account/routes.ts'
 import { createPublicCatalogue } from '../../api/customer/catalogue/public-catalogue.ts'
 import { catalogueSeconds, getCatalogue } from '../../api/customer/catalogue/shapes.ts'
+import { shownChangelog } from '../../api/customer/changelog/answer.ts'
+import { changelogSeconds, getChangelog } from '../../api/customer/changelog/shapes.ts'
 import { dedicatedOperations } from '../../api/customer/dedicated/routes.ts'
 import { eventOperations } from '../../api/customer/events/routes.ts'
 import { EventWatch } from '../../api/customer/events/watch.ts'
@@ -360,7 +362,10 @@ function openApi(
       mount(authApi({ ...services, ...runtime, publicUrl, drawSvg, actAs: actingAs(services) })),
       mount(createAdmin(services, runtime, publicUrl, log)),
     ],
-    open: [bindPublic(getCatalogue, catalogueSeconds, async () => (await readCatalogue()).shown)],
+    open: [
+      bindPublic(getCatalogue, catalogueSeconds, async () => (await readCatalogue()).shown),
+      bindPublic(getChangelog, changelogSeconds, async () => shownChangelog),
+    ],
     bound: [
       ...accountOperations(services),
       ...paymentOperations({ ...services, publicUrl }),

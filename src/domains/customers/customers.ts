@@ -26,6 +26,8 @@ export type Caller = {
   readonly token: NonNullable<Payer['token']> | null
   readonly scopes: readonly Scope[]
   readonly session?: SessionId
+  /** The version of the API of the token. */
+  readonly apiVersion?: string
 }
 
 export type TokenRequest = {
@@ -34,9 +36,13 @@ export type TokenRequest = {
   readonly allowedFrom?: readonly Prefix[]
   readonly cap?: Kopecks | null
   readonly expiresAt?: number | null
+  /** The latest by default. */
+  readonly apiVersion?: string | undefined
 }
 
 type Given = {
+  /** The version of the API for new tokens. */
+  apiVersion?: string | undefined
   db: Database
   ledger: Pick<Ledger, 'open' | 'lock'>
   clock: Clock
@@ -108,6 +114,7 @@ function addToken(deps: CustomersDeps, tx: Tx, customer: CustomerId, text: strin
     scopes: request.scopes ?? rules.allScopes,
     allowedFrom: request.allowedFrom ?? [],
     cap: request.cap ?? null,
+    apiVersion: request.apiVersion ?? deps.apiVersion ?? rules.firstApiVersion,
     createdAt: nowMs,
     expiresAt: request.expiresAt ?? null,
     revokedAt: null,
@@ -140,7 +147,8 @@ export async function authenticate(
   if (!token.scopes.includes(needed)) throw new Refusal('scope_missing', { needed }, { needed, charged: false })
   deps.uses.set(token.id, { at: deps.clock(), from })
   const { id, customer, cap, scopes, expiresAt } = token
-  return { customer, token: { id, cap, seen: { expiresAt, revocationEpoch } }, scopes }
+  const { apiVersion } = token
+  return { customer, token: { id, cap, seen: { expiresAt, revocationEpoch } }, scopes, apiVersion }
 }
 
 function assertNotBlocked(customer: Customer | undefined): void {
@@ -293,6 +301,17 @@ export async function revokeOwnToken(deps: CustomersDeps, customer: CustomerId, 
     await deps.ledger.lock(tx, customer)
     if (!(await store.revokeToken(tx, customer, id, deps.clock()))) throw noSuchToken()
   })
+  deps.tokens.clear()
+}
+
+/** Sets the version of the API of one of the customer's tokens. */
+export async function setTokenVersion(
+  deps: CustomersDeps,
+  customer: CustomerId,
+  id: TokenId,
+  version: string,
+): Promise<void> {
+  if (!(await deps.db.transact((tx) => store.setTokenVersion(tx, customer, id, version)))) throw noSuchToken()
   deps.tokens.clear()
 }
 

@@ -9,6 +9,9 @@ export const allScopes = ['read', 'trade', 'pay', 'passwords'] as const
 export type Scope = (typeof allScopes)[number]
 export const isScope = (text: string): text is Scope => allScopes.some((each) => each === text)
 
+/** The version of the API for tokens and stored answers from before there were versions. */
+export const firstApiVersion = '2026-11-19'
+
 export type ShopMode = 'sandbox' | 'production'
 
 /**
@@ -35,6 +38,8 @@ export type Token = {
   readonly scopes: readonly Scope[]
   readonly allowedFrom: readonly Prefix[]
   readonly cap: Kopecks | null
+  /** The version of the API that its requests have unless they name one. */
+  readonly apiVersion: string
   readonly createdAt: number
   readonly expiresAt: number | null
   readonly revokedAt: number | null

@@ -27,7 +27,7 @@ import {
   sendRows,
 } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
-import { type Customer, isScope, type ShopMode, type Token } from './rules.ts'
+import { type Customer, firstApiVersion, isScope, type ShopMode, type Token } from './rules.ts'
 
 const customers = columnsOf<Customer>({
   id: idColumn('id'),
@@ -49,6 +49,11 @@ const tokens = columnsOf<Token>({
     write: (prefixes) => prefixes.map(formatPrefix).join(' '),
   },
   cap: orNull(money('cap_kopecks')),
+  apiVersion: {
+    name: 'api_version',
+    read: (value) => orNull(textColumn('api_version')).read(value) ?? firstApiVersion,
+    write: (version) => version,
+  },
   createdAt: int('created_at'),
   expiresAt: orNull(int('expires_at')),
   revokedAt: orNull(int('revoked_at')),
@@ -214,6 +219,14 @@ export const hadToken = (reader: Reader, customer: CustomerId): Promise<boolean>
   hasRow(reader, 'SELECT 1 AS one FROM tokens WHERE customer_id = $1 LIMIT 1', [customer])
 
 const tokenCounts = columnsOf({ open: int('open'), young: int('young') })
+
+/** Only a token of this customer that is not revoked. */
+export const setTokenVersion = (tx: Tx, customer: CustomerId, id: TokenId, version: string): Promise<boolean> =>
+  changesOne(tx, 'UPDATE tokens SET api_version = $3 WHERE id = $1 AND customer_id = $2 AND revoked_at IS NULL', [
+    id,
+    customer,
+    version,
+  ])
 
 /** The number of a customer's open tokens, and of those issued since. */
 export const countTokens = (reader: Reader, customer: CustomerId, nowMs: number, sinceMs: number) =>

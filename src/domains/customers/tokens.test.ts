@@ -61,6 +61,7 @@ describe.each([...engines])('tokens on %s', (engine) => {
       customer,
       token: { id: token.id, cap: null, seen: { expiresAt: null, revocationEpoch: 0 } },
       scopes: ['read', 'trade', 'pay', 'passwords'],
+      apiVersion: token.apiVersion,
     })
   })
 

@@ -6,6 +6,7 @@ import { sameBytes } from '../../core/token-text.ts'
 import type { Vault } from '../../core/vault.ts'
 import type { Database, Tx } from '../../db/transaction.ts'
 import type { Customers } from '../customers/index.ts'
+import { firstApiVersion } from '../customers/rules.ts'
 import type { Events } from '../events/index.ts'
 import type { DomainEvent } from '../events/rules.ts'
 import type { Ledger, Payer } from '../ledger/index.ts'
@@ -40,6 +41,8 @@ export type OrdersDeps = {
   readonly random: RandomBytes
   readonly sha256: (text: string) => Uint8Array
   readonly vault: Vault
+  /** The version of the API that answers are written in. */
+  readonly apiVersion?: string | undefined
   /** Keys whose first request runs in this process. Requests in other processes wait for the account's lock. */
   readonly running: Set<string>
 }
@@ -71,7 +74,13 @@ export type PurchaseRequest<Bought> = {
 }
 
 /** The rendered answer, the order, and whether an earlier purchase under the key made them. */
-export type PurchaseAnswer = { readonly body: string; readonly replayed: boolean; readonly order: OrderId | null }
+export type PurchaseAnswer = {
+  readonly body: string
+  readonly replayed: boolean
+  readonly order: OrderId | null
+  /** The version of the API that a replayed answer was written in. */
+  readonly version?: string
+}
 
 /** The order, the number of its charge in the customer's account (null if it was free), and the balance after it. */
 export type Receipt = { readonly order: OrderId; readonly transaction: number | null; readonly balance: Kopecks }
@@ -174,7 +183,13 @@ function replay(
 ): PurchaseAnswer {
   const { order_id: order } = stored
   if (!sameBytes(stored.request, digestOf(sha256, what, metadata))) throw keyReused(order)
-  return { body: openAnswer(vault, { ...stored, order, at: Number(stored.created_at) }), replayed: true, order }
+  const version = stored.api_version ?? firstApiVersion
+  return {
+    body: openAnswer(vault, { ...stored, order, at: Number(stored.created_at) }),
+    replayed: true,
+    order,
+    version,
+  }
 }
 
 const storedKey = ({ sha256 }: OrdersDeps, key: string, price: Kopecks | undefined): string =>
@@ -207,7 +222,7 @@ function storeAnswer(
   const nowMs = deps.clock()
   const answer = { customer, key, order, request: digestOf(deps.sha256, what, metadata), at: nowMs }
   const sealed = deps.vault.seal(body, answerContext(answer)).toBase64()
-  store.insertAnswer(tx, { ...answer, token }, sealed, nowMs - keyKeptMs)
+  store.insertAnswer(tx, { ...answer, token, version: deps.apiVersion ?? null }, sealed, nowMs - keyKeptMs)
 }
 
 function openSale(

@@ -119,13 +119,19 @@ const freeRows = (reader: Reader, customer: CustomerId, before: string, limit: n
     [customer, before, limit],
   )
 
-export type StoredAnswer = { request: Uint8Array; body: string; order_id: OrderId | null; created_at: bigint }
+export type StoredAnswer = {
+  request: Uint8Array
+  body: string
+  order_id: OrderId | null
+  created_at: bigint
+  api_version: string | null
+}
 export type FoundAnswer = StoredAnswer & { key: string; token_id: TokenId | null }
 
 /** The answer under a key and the token that made it, which older versions wrote into the order only. */
 export const findAnswer = (reader: Reader, customer: CustomerId, key: KeyForms, sinceAt: number) =>
   reader.first<FoundAnswer>(
-    `SELECT key, request, body, order_id, created_at,
+    `SELECT key, request, body, order_id, created_at, api_version,
        COALESCE(token_id, (SELECT token_id FROM orders WHERE id = answers.order_id)) AS token_id
      FROM answers WHERE customer_id = $1 AND key IN ($2, $3) AND created_at > $4`,
     [customer, ...key, sinceAt],
@@ -134,16 +140,16 @@ export const findAnswer = (reader: Reader, customer: CustomerId, key: KeyForms, 
 /** Stores the first answer under a key. An expired row is replaced; a live one makes the transaction fail. */
 export function insertAnswer(
   tx: Tx,
-  answer: AnswerRow & { readonly token: TokenId | null },
+  answer: AnswerRow & { readonly token: TokenId | null; readonly version: string | null },
   body: string,
   sinceAt: number,
 ): void {
-  const { customer, key, request, order, at, token } = answer
+  const { customer, key, request, order, at, token, version } = answer
   tx.send('DELETE FROM answers WHERE customer_id = $1 AND key = $2 AND created_at <= $3', [customer, key, sinceAt])
   tx.send(
-    `INSERT INTO answers (customer_id, key, request, body, order_id, created_at, token_id)
-     VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-    [customer, key, request, body, order, at, token],
+    `INSERT INTO answers (customer_id, key, request, body, order_id, created_at, token_id, api_version)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+    [customer, key, request, body, order, at, token, version],
   )
 }
 

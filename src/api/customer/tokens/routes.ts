@@ -8,16 +8,32 @@ import type { Orders } from '../../../domains/orders/index.ts'
 import { orRefuse } from '../../answers.ts'
 import { type Bound, bind, bindCreation } from '../../bind.ts'
 import type { z } from '../../operation.ts'
-import { createOwnToken, getToken, listOwnTokens, revokeOwnToken, type tokenBody, toToken } from './shapes.ts'
+import { type ApiVersions, apiVersions } from '../../versions.ts'
+import {
+  createOwnToken,
+  getToken,
+  listOwnTokens,
+  revokeOwnToken,
+  setTokenVersion,
+  type tokenBody,
+  toToken,
+} from './shapes.ts'
 
 /** A customer's own tokens. Only a session may change them: a token that makes tokens would know no cap. */
-export function tokenOperations(deps: { customers: Customers; orders: Orders }): readonly Bound[] {
-  const { customers, orders } = deps
+export function tokenOperations(deps: {
+  customers: Customers
+  orders: Orders
+  versions?: ApiVersions
+}): readonly Bound[] {
+  const { customers, orders, versions = apiVersions } = deps
+  const readVersion = ({ api_version: sent }: { readonly api_version?: string | undefined }) =>
+    sent === undefined ? undefined : versions.read(sent, 'api_version')
   return [
-    bind(getToken, async ({ caller: { token, scopes } }) => ({
+    bind(getToken, async ({ caller: { token, scopes, apiVersion } }) => ({
       token_id: token?.id ?? null,
       scopes: [...scopes],
       cap_rub: token && token.cap !== null ? toRoubles(token.cap) : null,
+      api_version: apiVersion ?? versions.latest,
     })),
 
     bind(listOwnTokens, async ({ caller }) => ({
@@ -30,13 +46,20 @@ export function tokenOperations(deps: { customers: Customers; orders: Orders }):
       ({ text, token }: Awaited<ReturnType<Customers['issueToken']>>) => ({ ...toToken(token), token: text }),
       ({ caller, body }) =>
         (tx) =>
-          customers.issueTokenIn(tx, caller.customer, readTokenRequest(body)),
+          customers.issueTokenIn(tx, caller.customer, { ...readTokenRequest(body), apiVersion: readVersion(body) }),
     ),
 
     bind(revokeOwnToken, async ({ caller, body }) => {
       const id = orRefuse(readId('token', body.token_id), 'token_not_found')
       await customers.revokeOwnToken(caller.customer, id)
       return { token_id: id, revoked: true }
+    }),
+
+    bind(setTokenVersion, async ({ caller, body }) => {
+      const id = orRefuse(readId('token', body.token_id), 'token_not_found')
+      const version = versions.read(body.api_version, 'api_version')
+      await customers.setTokenVersion(caller.customer, id, version)
+      return { token_id: id, api_version: version }
     }),
   ]
 }

@@ -19,6 +19,7 @@ export const token = named('Token', {
     description: 'Addresses from which the token can be used; empty means any.',
     example: ['203.0.113.0/24'],
   }),
+  api_version: text('Version of the API that its requests have unless they name one.', '2026-11-19'),
   created_at: moment('When the token was created.'),
   expires_at: moment('When the token expires; null if never.').nullable(),
   revoked_at: moment('When the token was revoked; null if it was not.').nullable(),
@@ -33,6 +34,7 @@ export const toToken = (of: Token): z.input<typeof token> => ({
   scopes: [...of.scopes],
   cap_rub: of.cap === null ? null : toRoubles(of.cap),
   from: of.allowedFrom.map(formatPrefix),
+  api_version: of.apiVersion,
   created_at: toIso(of.createdAt),
   expires_at: isoOrNull(of.expiresAt),
   revoked_at: isoOrNull(of.revokedAt),
@@ -58,6 +60,7 @@ export const getToken = operation('getToken', 'GET /token', {
     token_id: text("The token's id; null in a session of the console.", exampleToken).nullable(),
     scopes: z.array(z.string()).openapi({ description: 'Scopes of the token.', example: ['read', 'trade'] }),
     cap_rub: roubles('Maximum total spending of the token; null means no cap.', 1000).nullable(),
+    api_version: text('Version of the API that its requests have unless they name one.', '2026-11-19'),
   }),
 })
 
@@ -107,6 +110,11 @@ export const tokenBody = z.object({
     .openapi({ description: 'When the token expires, ISO 8601. Default: never.', example: '2027-01-31T12:00:00Z' }),
 })
 
+/** A token also takes the version of the API. */
+export const ownTokenBody = tokenBody.extend({
+  api_version: text('Version of the API, as in `GET /changelog`. Default: the latest.', '2026-11-19').optional(),
+})
+
 const made = named('NewToken', {
   ...token.shape,
   token: text('The token itself, shown only in this answer.', 'tp_live_…'),
@@ -118,7 +126,7 @@ export const createOwnToken = operation('createToken', 'POST /tokens/create', {
   summary: 'Create an API token; it is shown only once',
   isIssuing: true,
   access: 'session',
-  body: tokenBody,
+  body: ownTokenBody,
   exampleBody: { name: 'my program', scopes: ['read'] },
   answer: made,
 })
@@ -129,5 +137,21 @@ export const revokeOwnToken = operation('revokeToken', 'POST /tokens/revoke', {
   access: 'session',
   body: z.object({ token_id: text("The token's id.", exampleToken) }),
   answer: z.object({ token_id: text("The token's id.", exampleToken), revoked: flag('Whether the token is revoked.') }),
+  codes: ['not_found'],
+})
+
+export const setTokenVersion = operation('setTokenVersion', 'POST /tokens/version', {
+  summary: 'Set the version of the API of a token',
+  description:
+    'Try the version with `Turnpike-Version` in single requests before. `GET /changelog` lists what differs.',
+  access: 'session',
+  body: z.object({
+    token_id: text("The token's id.", exampleToken),
+    api_version: text('Version of the API, as in `GET /changelog`.', '2026-11-19'),
+  }),
+  answer: z.object({
+    token_id: text("The token's id.", exampleToken),
+    api_version: text('Version of the API that its requests have unless they name one.', '2026-11-19'),
+  }),
   codes: ['not_found'],
 })
