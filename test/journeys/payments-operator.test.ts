@@ -139,6 +139,15 @@ describe.each([...enginesOf('sqlite')])('payment commands on %s', (engine) => {
     const silent = await run('payments', 'reconcile', ...days)
     expect([silent.exit, silent.json.state]).toEqual([1, 'failed'])
     expect(silent.json.problem).toContain('crypto_pay does not answer')
+    // Without a name, the providers that answer are compared.
+    const other = await introduce(shop.services, 'yookassa')
+    await shop.post('/payments', { amount_rub: 100, method: other.method }, { token })
+    for (const { id } of other.side.bills.values()) other.side.pay(id)
+    const all = await run('payments', 'reconcile', ...daysAround())
+    expect(all).toMatchObject({ exit: 1, json: { state: 'failed', compared: 1 } })
+    expect(all.json.differences).toMatchObject([{ provider: 'yookassa' }])
+    expect(all.json.problem).toContain('crypto_pay does not answer')
+    await other.side.stop()
   })
 
   test('code add, list and end, and referral set, add and list store and show their terms', async () => {

@@ -80,21 +80,30 @@ export const resolve = (
 
 type Comparison = { readonly compared: number; readonly differences: readonly Difference[] }
 
-/** Compares all payments of a time with the lists of one provider or all of them. */
+/**
+ * Compares all payments of a time with the lists of one provider or all of them. A provider that does not answer is the
+ * `failure`; the others are compared.
+ */
 export async function reconcile(deps: PaymentDeps, name: string | undefined, fromAt: number, toAt: number) {
   const connected = async () =>
     (await deps.providers.list()).filter((each) => each.set?.connection).map((each) => each.kind.name)
   let compared = 0
   const differences: (Difference & { provider: string })[] = []
+  let failure: Refusal | undefined
   for (const provider of name === undefined ? await connected() : [name]) {
-    const found = await callProvider(() => compare(deps, provider, fromAt, toAt), {
-      refused: () => new Refusal('provider_list_refused', { provider }),
-      unavailable: () => new Refusal('provider_list_unavailable', { provider }),
-    })
-    compared += found.compared
-    differences.push(...found.differences.map((each) => ({ ...each, provider })))
+    try {
+      const found = await callProvider(() => compare(deps, provider, fromAt, toAt), {
+        refused: () => new Refusal('provider_list_refused', { provider }),
+        unavailable: () => new Refusal('provider_list_unavailable', { provider }),
+      })
+      compared += found.compared
+      differences.push(...found.differences.map((each) => ({ ...each, provider })))
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error
+      failure ??= error
+    }
   }
-  return { compared, differences }
+  return { compared, differences, failure }
 }
 
 async function compare(deps: PaymentDeps, name: string, fromAt: number, toAt: number): Promise<Comparison> {

@@ -97,7 +97,10 @@ function createReconciliation(deps: AdminDeps) {
     try {
       const found = await deps.paymentOperator.reconcile(provider, fromAt, toAt)
       differences = found.differences
-      run = { ...run, state: 'done', compared: found.compared, ended_at: toIso(deps.clock()) }
+      failure = found.failure
+      const state = failure ? 'failed' : 'done'
+      run = { ...run, state, compared: found.compared, ended_at: toIso(deps.clock()) }
+      if (failure) deps.onReconcileFault(failure)
     } catch (fault) {
       failure = fault instanceof Refusal ? fault : new Refusal('reconciliation_failed')
       run = { ...run, state: 'failed', ended_at: toIso(deps.clock()) }
