@@ -46,11 +46,11 @@ export function assertSameOrigin(request: Request, publicUrl: string): void {
   if (host === undefined || !own.includes(host)) throw new Refusal('request_from_other_origin', {}, { charged: false })
 }
 
-const isTls = (publicUrl: string): boolean => publicUrl.startsWith('https:')
+export const isTls = (publicUrl: string): boolean => publicUrl.startsWith('https:')
 
 const maxCookieBytes = 8192
 
-function findCookie({ headers }: Pick<Request, 'headers'>, name: string): string | undefined {
+export function findCookie({ headers }: Pick<Request, 'headers'>, name: string): string | undefined {
   const text = headers.get('cookie') ?? ''
   if (text.length > maxCookieBytes) return undefined
   for (const part of text.split(';')) {

@@ -5,6 +5,9 @@ import { type Service, startService } from '../harness/service.ts'
 import { openChromium, readyWithinMs } from './chromium.ts'
 import { findAllBarriers, openVisitor, type Visitor } from './visitor.ts'
 
+/** No letter is sent here: `visitor-purchase.test.ts` opens letters. */
+const env = { TURNPIKE_FRONT: 'on', TURNPIKE_REGISTRATION: 'on', TURNPIKE_SMTP_URL: 'smtp://127.0.0.1:9' }
+
 /** A visitor's way through the public page. Tests run in order. */
 describe.each([...enginesOf('sqlite')])('front story on %s', (engine) => {
   let shop: Service
@@ -12,7 +15,7 @@ describe.each([...enginesOf('sqlite')])('front story on %s', (engine) => {
   let visitor: Visitor
   let page: Page
   beforeAll(async () => {
-    ;[shop, browser] = await Promise.all([startService(engine, { TURNPIKE_FRONT: 'on' }), openChromium()])
+    ;[shop, browser] = await Promise.all([startService(engine, env), openChromium()])
     visitor = await openVisitor(browser, shop.url, { viewport: { width: 390, height: 844 } })
     page = visitor.page
   }, readyWithinMs)
@@ -48,6 +51,19 @@ describe.each([...enginesOf('sqlite')])('front story on %s', (engine) => {
     await plain.page.waitForURL(/country=RU/)
     await plain.page.getByText('10 % from 100 pieces, 5 % from 30 days').last().waitFor()
     await plain.context.close()
+  })
+
+  test('a press of Buy shows the order with its price and asks for an e-mail address, and axe finds nothing', async () => {
+    await page.goto(`${shop.url}/?lang=en`)
+    await page.getByLabel('Country').selectOption('RU')
+    await page.locator('#result').getByRole('link', { name: 'Buy' }).click()
+    await page.getByText('Private IPv4, Russia, 30 days').waitFor()
+    await page.getByText('₽156.75').waitFor()
+    await page.getByLabel('E-mail address').waitFor()
+    expect(await findAllBarriers(page)).toEqual([])
+    await page.emulateMedia({ colorScheme: 'light' })
+    await page.setViewportSize({ width: 390, height: 844 })
+    expect(await findAllBarriers(page)).toEqual([])
   })
 
   test('sign-in is one press away, and a link of a letter opens the console', async () => {

@@ -237,7 +237,7 @@ describe.each([...enginesOf('sqlite')])('operator story on %s', (engine) => {
     await page.getByLabel('Accent colour').fill('#ffd400')
     const look = page.locator('form').filter({ has: page.getByLabel('Accent colour') })
     await look.getByRole('button', { name: 'Save' }).click()
-    await page.getByText('the nearest darker colour is #8a7200').first().waitFor()
+    await page.getByText('the nearest darker colour is #856e00').first().waitFor()
     await page.getByLabel('Accent colour').fill('#1d4ed8')
     await look.getByRole('button', { name: 'Save' }).click()
     await page.getByText('Saved.').first().waitFor()

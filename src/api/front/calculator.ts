@@ -7,13 +7,18 @@ import { kindTexts, stockTexts } from './texts.ts'
 import type { Writer } from './writer.ts'
 
 /** What a visitor asks the price of. */
-export type Asked = { readonly ipv: number; readonly country: string; readonly period: number; readonly count: number }
+export type PriceQuestion = {
+  readonly ipv: number
+  readonly country: string
+  readonly period: number
+  readonly count: number
+}
 
 const maxCount = 1000
 const usualPeriod = 30
 
 /** The order in a query. A missing or malformed field has a default. Undefined while no proxies are on sale. */
-export function readAsked(query: URLSearchParams, { shown }: Pick<Writer, 'shown'>): Asked | undefined {
+export function readAsked(query: URLSearchParams, { shown }: Pick<Writer, 'shown'>): PriceQuestion | undefined {
   const { kinds } = shown.dedicated
   const kind =
     kinds.find((each) => String(each.ipv) === query.get('kind')) ?? kinds.find(({ ipv }) => ipv === 4) ?? kinds[0]
@@ -32,7 +37,7 @@ export function readAsked(query: URLSearchParams, { shown }: Pick<Writer, 'shown
 }
 
 /** The form, which works without JavaScript: it asks for the same page with its fields in the query. */
-export function writeCalculator(writer: Writer, priceList: Catalogue | undefined, asked: Asked): string {
+export function writeCalculator(writer: Writer, priceList: Catalogue | undefined, asked: PriceQuestion): string {
   const { say, of, language } = writer
   const { kinds } = writer.shown.dedicated
   const all = kinds.flatMap((each) => each.countries)
@@ -62,7 +67,7 @@ value="${asked.count}" required></label>
 const nameOfKind = (ipv: number) => kindTexts[ipv]?.[0] ?? { en: `IPv${ipv}`, ru: `IPv${ipv}` }
 
 /** The price of an order, its discounts and the stock; or why it has none. */
-export function writePrice(writer: Writer, priceList: Catalogue | undefined, asked: Asked): string {
+export function writePrice(writer: Writer, priceList: Catalogue | undefined, asked: PriceQuestion): string {
   const { say, of, rub } = writer
   try {
     if (!priceList) throw new Refusal('no_prices')
@@ -75,7 +80,7 @@ export function writePrice(writer: Writer, priceList: Catalogue | undefined, ask
     const parts = discountsOf(writer, priceList, asked)
     const why = parts.length > 0 ? `<p>${say('discount')}: ${parts.join(', ')}. ${say('larger')}</p>` : ''
     return `<p><span class="price">${rub(toRoubles(total))}</span>${before}</p><p>${each}</p>${why}
-<p class="${stock}">${of(stockTexts[stock])}</p>`
+<p class="${stock}">${of(stockTexts[stock])}</p>${stock === 'none' ? '' : writer.buyButton({ product: 'dedicated', ...asked })}`
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
     return `<p class="none">${escapeHtml(sayRefusal(writer, error))}</p>`
@@ -83,13 +88,13 @@ export function writePrice(writer: Writer, priceList: Catalogue | undefined, ask
 }
 
 /** A field's problem is said without the field's name in the API. */
-function sayRefusal({ language }: Writer, refusal: Refusal): string {
+export function sayRefusal({ language }: Writer, refusal: Refusal): string {
   const details = toSentDetails(refusal.details, problemsOf[language])
   const [first] = Array.isArray(details) ? (details as readonly { readonly problem: string }[]) : []
   return first?.problem ?? refusal.say(sentencesOf[language])
 }
 
-function discountsOf({ say }: Writer, { dedicated }: Catalogue, { ipv, count, period }: Asked): string[] {
+function discountsOf({ say }: Writer, { dedicated }: Catalogue, { ipv, count, period }: PriceQuestion): string[] {
   const kind = dedicated.kinds.get(ipv)
   const at = (steps: readonly Step[] = [], value: number) => steps.findLast((each) => each.from <= value)
   const [volume, term] = [at(kind?.volume, count), at(kind?.term, period)]

@@ -2,7 +2,7 @@ import type { Brand, TextName } from '../../domains/brand/rules.ts'
 import type { PublicCatalogue } from '../customer/catalogue/public-catalogue.ts'
 import { brandMarkup, escapeHtml, iconOf } from '../html-page.ts'
 import type { AnswerLanguage } from '../language.ts'
-import { type Asked, writeCalculator } from './calculator.ts'
+import { type PriceQuestion, writeCalculator } from './calculator.ts'
 import { toHtml } from './markdown.ts'
 import { script } from './script.ts'
 import { writePayment, writePremium, writeProxies, writeQuestions, writeVpn, writeWays } from './sections.ts'
@@ -20,7 +20,12 @@ export type Content = {
   readonly data?: string
 }
 
-export type Site = { readonly url: string; readonly hasTerms: boolean; readonly hasPrivacy: boolean }
+export type Site = {
+  readonly url: string
+  readonly hasTerms: boolean
+  readonly hasPrivacy: boolean
+  readonly sellsToVisitors: boolean
+}
 
 const sha256 = (text: string): string => new Bun.CryptoHasher('sha256').update(text).digest('base64')
 const scriptHash = sha256(script)
@@ -44,15 +49,19 @@ export const policyOf = (brand: Brand): string =>
 export const textIn = ({ texts }: Brand, name: TextName, language: AnswerLanguage): string | undefined =>
   texts[name]?.[language] ?? texts[name]?.[language === 'en' ? 'ru' : 'en']
 
+/** Texts and prices of a page of the front. */
+export const frontWriter = ({ shown }: PublicCatalogue, brand: Brand, language: AnswerLanguage): Writer =>
+  createWriter(language, brand, shown, true)
+
 /** The page for visitors: products, prices, a calculator, and how to connect and to pay. */
 export function writeFront(
   { shown, priceList }: PublicCatalogue,
   brand: Brand,
   language: AnswerLanguage,
   site: Site,
-  asked: Asked | undefined,
+  asked: PriceQuestion | undefined,
 ): string {
-  const writer = createWriter(language, brand, shown)
+  const writer = createWriter(language, brand, shown, site.sellsToVisitors)
   const { say } = writer
   const headline = escapeHtml(brand.texts.headline?.[language] ?? '') || say('headline')
   const own = brand.texts.introduction?.[language]
@@ -79,7 +88,7 @@ export function writeTextPage(
   site: Site,
   name: 'terms' | 'privacy',
 ): string {
-  const writer = createWriter(language, brand, shown)
+  const writer = createWriter(language, brand, shown, site.sellsToVisitors)
   const { say } = writer
   const main = `<main id="content" class="wide text"><h1>${say(name)}</h1>
 ${toHtml(textIn(brand, name, language) ?? '')}<p><a href="/?lang=${language}">${say('back')}</a></p></main>`
@@ -87,7 +96,7 @@ ${toHtml(textIn(brand, name, language) ?? '')}<p><a href="/?lang=${language}">${
   return writePage(writer, site, { path: `/${name}`, title, description: say('description'), main })
 }
 
-const writePage = (writer: Writer, site: Site, content: Content): string => `<!doctype html>
+export const writePage = (writer: Writer, site: Site, content: Content): string => `<!doctype html>
 <html lang="${writer.language}">
 <head>
 ${writeHead(writer, site, content)}

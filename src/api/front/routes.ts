@@ -19,6 +19,8 @@ export type FrontDeps = {
   readonly publicUrl: () => string
   readonly drawPicture: (accent: string) => Uint8Array
   readonly icon: () => Promise<string>
+  /** Whether visitors buy by e-mail; otherwise they sign in first. */
+  readonly sellsToVisitors: boolean
   readonly clock: Clock
 }
 
@@ -28,7 +30,7 @@ const perMinute = 600
 /** A page's text with all that it depends on: the same objects give the same text. */
 type Made = { readonly catalogue: PublicCatalogue; readonly brand: Brand; readonly text: string }
 
-const htmlHeaders = (brand: Brand, language: AnswerLanguage): Record<string, string> => ({
+export const htmlHeaders = (brand: Brand, language: AnswerLanguage): Record<string, string> => ({
   'Content-Type': 'text/html; charset=utf-8',
   'Content-Security-Policy': policyOf(brand),
   'Content-Language': language,
@@ -76,18 +78,19 @@ export function frontRoutes(deps: FrontDeps, consoleRoutes: readonly ConsoleRout
   return [root, ...others, ...consoleRoutes.filter(({ path }) => path !== '/')]
 }
 
-const siteOf = ({ publicUrl }: FrontDeps, brand: Brand): Site => ({
-  url: publicUrl(),
+export const siteOf = (deps: Pick<FrontDeps, 'publicUrl' | 'sellsToVisitors'>, brand: Brand): Site => ({
+  url: deps.publicUrl(),
+  sellsToVisitors: deps.sellsToVisitors,
   hasTerms: textIn(brand, 'terms', 'en') !== undefined,
   hasPrivacy: textIn(brand, 'privacy', 'en') !== undefined,
 })
 
-async function read({ readCatalogue, brands }: FrontDeps) {
+export async function readShown({ readCatalogue, brands }: Pick<FrontDeps, 'readCatalogue' | 'brands'>) {
   const [catalogue, brand] = await Promise.all([readCatalogue(), brands.current()])
   return { catalogue, brand }
 }
 
-const languageOfUrl = (request: Request, url: URL): AnswerLanguage =>
+export const languageOfUrl = (request: Request, url: URL): AnswerLanguage =>
   pageLanguageOf(url.searchParams.get('lang') ?? undefined, request.headers)
 
 /** The page without a calculator's order is written and packed once while prices, stock and brand stay the same. */
@@ -95,7 +98,7 @@ function createFront(deps: FrontDeps) {
   const made = new Map<AnswerLanguage, Made>()
   const serving = (language: AnswerLanguage) =>
     createSharedAnswer(async () => {
-      const { catalogue, brand } = await read(deps)
+      const { catalogue, brand } = await readShown(deps)
       const known = made.get(language)
       const isCurrent = known?.catalogue === catalogue && known.brand === brand
       const text = isCurrent
@@ -109,7 +112,7 @@ function createFront(deps: FrontDeps) {
     const url = new URL(request.url)
     const language = languageOfUrl(request, url)
     if (!url.searchParams.has('kind')) return serve[language](request)
-    const { catalogue, brand } = await read(deps)
+    const { catalogue, brand } = await readShown(deps)
     const asked = readAsked(url.searchParams, catalogue)
     const text = writeFront(catalogue, brand, language, siteOf(deps, brand), asked)
     return new Response(text, { headers: { ...plainHeaders, ...htmlHeaders(brand, language) } })
@@ -119,8 +122,8 @@ function createFront(deps: FrontDeps) {
 /** The result of the calculator alone, for its script. */
 async function answerPrice(deps: FrontDeps, request: Request): Promise<Response> {
   const url = new URL(request.url)
-  const { catalogue, brand } = await read(deps)
-  const writer = createWriter(languageOfUrl(request, url), brand, catalogue.shown)
+  const { catalogue, brand } = await readShown(deps)
+  const writer = createWriter(languageOfUrl(request, url), brand, catalogue.shown, deps.sellsToVisitors)
   const asked = readAsked(url.searchParams, catalogue)
   if (!asked) throw new Refusal('no_prices')
   const headers = { ...plainHeaders, 'Content-Type': 'text/html; charset=utf-8', 'X-Robots-Tag': 'noindex' }
@@ -129,7 +132,7 @@ async function answerPrice(deps: FrontDeps, request: Request): Promise<Response>
 }
 
 async function answerText(deps: FrontDeps, request: Request, name: 'terms' | 'privacy'): Promise<Response> {
-  const { catalogue, brand } = await read(deps)
+  const { catalogue, brand } = await readShown(deps)
   const language = languageOfUrl(request, new URL(request.url))
   if (textIn(brand, name, language) === undefined) throw new Refusal('path_not_found')
   const text = writeTextPage(catalogue, brand, language, siteOf(deps, brand), name)
@@ -137,7 +140,7 @@ async function answerText(deps: FrontDeps, request: Request, name: 'terms' | 'pr
 }
 
 const writeRobots = (url: string): string =>
-  `User-agent: *\nDisallow: /account\nDisallow: /operator\nDisallow: /pay/\nDisallow: /price\nDisallow: /api/\n` +
+  `User-agent: *\nDisallow: /account\nDisallow: /operator\nDisallow: /pay/\nDisallow: /price\nDisallow: /buy\nDisallow: /api/\n` +
   `Sitemap: ${url}/sitemap.xml\n`
 
 async function answerSitemap(deps: FrontDeps): Promise<Response> {

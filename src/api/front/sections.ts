@@ -5,6 +5,8 @@ import { kindTexts, poolTexts, stockTexts, texts, usualQuestions, ways } from '.
 import type { Writer } from './writer.ts'
 
 const tableDays = 30
+/** What the button of a pool orders. */
+const usualGigabytes = 5
 
 /** A section with an id for links, a heading and a sentence. */
 const section = (id: string, title: string, about: string, content: string): string =>
@@ -62,7 +64,7 @@ function writeDiscounts({ shown, say, of }: Writer): string {
   return lines.length === 0 ? '' : `<h3>${say('discounts')}</h3><ul class="dim">${lines.join('')}</ul>`
 }
 
-export function writePremium({ shown, say, of, rub }: Writer): string {
+export function writePremium({ shown, say, of, rub, buyButton }: Writer): string {
   const { pools } = shown.premium
   if (pools.length === 0) return ''
   const cards = pools.map((pool) => {
@@ -73,18 +75,20 @@ export function writePremium({ shown, say, of, rub }: Writer): string {
     const name = poolTexts[pool.pool_type]
     const level = pool.is_available ? 'available' : 'none'
     return `<li class="card"><h3>${name ? of(name) : escapeHtml(pool.pool_type)}</h3>
-<ul>${tiers.join('')}</ul><small class="${level}">${of(stockTexts[level])}</small></li>`
+<ul>${tiers.join('')}</ul><small class="${level}">${of(stockTexts[level])}</small><br>
+${pool.is_available ? buyButton({ product: 'traffic', pool: pool.pool_type, gb: usualGigabytes }) : ''}</li>`
   })
   return section('premium', say('premium'), say('premiumAbout'), `<ul class="grid">${cards.join('\n')}</ul>`)
 }
 
-export function writeVpn({ shown, say, of, rub }: Writer): string {
+export function writeVpn({ shown, say, of, rub, buyButton }: Writer): string {
   const { vpn } = shown
   if (!vpn) return ''
   const cards = vpn.prices.map(({ period, price_rub: price, price_per_month_rub: perMonth }) => {
     const name = period === 1 ? say('oneMonth') : say('month', { months: period })
     const each = period === 1 ? '' : `<small class="dim">${rub(perMonth)} ${say('perMonth')}</small>`
-    return `<li class="card"><h3>${name}</h3><span class="price">${rub(price)}</span><br>${each}</li>`
+    return `<li class="card"><h3>${name}</h3><span class="price">${rub(price)}</span><br>${each}
+${vpn.is_available ? `<br>${buyButton({ product: 'vpn', months: period })}` : ''}</li>`
   })
   const one = vpn.more_devices.find(({ count }) => count === 1)
   const facts = [

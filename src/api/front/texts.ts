@@ -79,6 +79,39 @@ export const texts = {
   other: pair('Русский', 'English'),
   back: pair('Back to the shop', 'Вернуться в магазин'),
   buy: pair('Buy', 'Купить'),
+  gigabytes: pair('{gb} GB', '{gb} ГБ'),
+  yourOrder: pair('Your order', 'Ваш заказ'),
+  email: pair('E-mail address', 'Адрес почты'),
+  emailHint: pair(
+    'We send a link to it. The link opens your account, where you find what you buy.',
+    'Мы отправим на него ссылку. Она откроет вашу учётную запись, в которой появится покупка.',
+  ),
+  method: pair('Payment method', 'Способ оплаты'),
+  goOn: pair('Continue', 'Продолжить'),
+  sent: pair('Open the letter', 'Откройте письмо'),
+  sentAbout: pair(
+    'We have sent a link to {email}. Open it within a day to pay. Nothing is charged yet. If it does not come within ' +
+      'some minutes, look into the spam folder or press Continue once more: a second letter buys nothing twice.',
+    'Мы отправили ссылку на {email}. Откройте её в течение суток, чтобы оплатить. Пока ничего не списано. Если письма ' +
+      'нет несколько минут, проверьте спам или нажмите «Продолжить» ещё раз: второе письмо ничего не купит дважды.',
+  ),
+  confirm: pair('Continue your purchase', 'Продолжить покупку'),
+  confirmAbout: pair(
+    'Press the button to open your account and to pay.',
+    'Нажмите кнопку, чтобы открыть учётную запись и оплатить.',
+  ),
+  code: pair('Code of the second factor', 'Код второго фактора'),
+  payNow: pair('Pay', 'Оплатить'),
+  payNowAbout: pair(
+    'You are signed in. As soon as the payment arrives, your purchase is in your account.',
+    'Вы вошли. Как только придёт оплата, покупка появится в вашей учётной записи.',
+  ),
+  paid: pair('This order is paid', 'Этот заказ оплачен'),
+  over: pair('This payment is over. Begin again.', 'Этот платёж завершён. Начните заново.'),
+  account: pair('Your account', 'Ваша учётная запись'),
+  notDone: pair('This did not work', 'Не получилось'),
+  again: pair('Back to the order', 'Вернуться к заказу'),
+  notCharged: pair('Nothing was charged.', 'Ничего не списано.'),
 } as const
 
 export const stockTexts: Readonly<Record<StockLevel, Text>> = {

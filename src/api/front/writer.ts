@@ -14,9 +14,16 @@ export type Writer = {
   readonly say: (name: keyof typeof texts, values?: Readonly<Record<string, string | number>>) => string
   readonly of: (text: Readonly<Record<AnswerLanguage, string>>) => string
   readonly rub: (roubles: number) => string
+  /** A link that begins a purchase; it leads to sign-in where visitors do not buy. */
+  readonly buyButton: (order: Readonly<Record<string, string | number>>) => string
 }
 
-export function createWriter(language: AnswerLanguage, brand: Brand, shown: ShownCatalogue): Writer {
+export function createWriter(
+  language: AnswerLanguage,
+  brand: Brand,
+  shown: ShownCatalogue,
+  sellsToVisitors: boolean,
+): Writer {
   const amount = createRub(language)
   const of = (text: Readonly<Record<AnswerLanguage, string>>) => escapeHtml(text[language])
   return {
@@ -24,6 +31,12 @@ export function createWriter(language: AnswerLanguage, brand: Brand, shown: Show
     brand,
     shown,
     of,
+    buyButton(order) {
+      const query = new URLSearchParams({ lang: language })
+      for (const [name, each] of Object.entries(order)) query.set(name, String(each))
+      const target = sellsToVisitors ? `/buy?${query.toString()}` : '/account'
+      return `<a class="button plain" href="${escapeHtml(target)}" rel="nofollow">${of(texts.buy)}</a>`
+    },
     say: (name, values = {}) =>
       of(texts[name]).replace(/\{(\w+)\}/g, (_, value: string) => escapeHtml(String(values[value] ?? ''))),
     rub: (roubles) => {

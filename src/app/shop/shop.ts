@@ -27,6 +27,7 @@ import { tokenOperations } from '../../api/customer/tokens/routes.ts'
 import { vpnLinkRoute } from '../../api/customer/vpn/link.ts'
 import { vpnOperations } from '../../api/customer/vpn/routes.ts'
 import { webhookOperations } from '../../api/customer/webhooks/routes.ts'
+import { buyRoutes } from '../../api/front/buy.ts'
 import { frontRoutes } from '../../api/front/routes.ts'
 import { createHttp, mount } from '../../api/http.ts'
 import { createNodeHttp } from '../../api/node/http.ts'
@@ -343,11 +344,13 @@ function openApi(
   const eventWatch = new EventWatch(services)
   const readCatalogue = createPublicCatalogue({ ...services, ...runtime })
   const toNodes = createNodeHttp({ ...services, ...runtime, ...common, ownHosts, log, state, urgently })
+  const { offers } = services.registration
+  const sellsToVisitors = offers.mail && offers.registration
   const withFront = (routes: readonly ConsoleRoute[]) => {
     if (!hasFront) return routes
     const icon = () => Bun.file(new URL('../../console/icon.svg', import.meta.url)).text()
     return frontRoutes(
-      { ...services, ...runtime, readCatalogue, publicUrl, drawPicture: drawFrontPicture, icon },
+      { ...services, ...runtime, readCatalogue, publicUrl, drawPicture: drawFrontPicture, icon, sellsToVisitors },
       routes,
     )
   }
@@ -392,6 +395,7 @@ function openApi(
       }),
       unsubscribeRoute(services),
       payPageRoute(services),
+      ...(hasFront && sellsToVisitors ? buyRoutes({ ...services, ...runtime, readCatalogue, publicUrl }) : []),
       notifyRoute(services),
       mcpRoute({
         ...runtime,

@@ -1,8 +1,9 @@
 import { bind } from '../../core/bind.ts'
+import { askToBuy, enterToBuy } from './buying.ts'
 import type { IdentitiesDeps } from './identities.ts'
 import * as identities from './identities.ts'
 import { assertPassword } from './passwords.ts'
-import { createRegistration } from './registration.ts'
+import * as registration from './registration.ts'
 import * as sessions from './sessions.ts'
 
 export { endSignInsAfterRestore } from './after-restore.ts'
@@ -22,4 +23,18 @@ export const createSignIn = (deps: sessions.SignInDeps) => bind(withBuckets(deps
 
 export const createIdentities = (deps: IdentitiesDeps) => ({ ...bind(deps, identities), assertPassword })
 
-export { createRegistration }
+export const createRegistration = (given: Parameters<typeof registration.withBuckets>[0]) => ({
+  /** The choices of the sign-in page. */
+  offers: { registration: given.isOpen, mail: given.mail !== undefined },
+  ...bind(registration.withBuckets(given), {
+    register: registration.register,
+    invite: registration.invite,
+    lookAtRef: registration.lookAtRef,
+    confirm: registration.confirm,
+    askReset: registration.askReset,
+    reset: registration.reset,
+    eraseCustomer: registration.eraseCustomer,
+    askToBuy,
+    enterToBuy,
+  }),
+})

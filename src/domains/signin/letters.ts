@@ -1,6 +1,6 @@
 import type { Letter } from './ports.ts'
 
-type Occasion = 'enter' | 'confirm' | 'reset' | 'first' | 'known'
+type Occasion = 'enter' | 'confirm' | 'reset' | 'first' | 'known' | 'buy'
 
 type LetterText = { readonly subject: string; readonly ru: string; readonly en: string }
 
@@ -36,6 +36,15 @@ const letters: Readonly<Record<Occasion, LetterText>> = {
     en:
       'This address has no account yet. To open an account with a password of your own, open the link. ' +
       'It works once, within a day. If you did not request it, ignore this message.',
+  },
+  buy: {
+    subject: 'Продолжить покупку / Continue your purchase',
+    ru:
+      'Чтобы оплатить заказ, откройте ссылку. Она откроет вашу учётную запись, в которой появится покупка. ' +
+      'Ссылка одноразовая и действует сутки. Если вы ничего не заказывали, проигнорируйте это письмо.',
+    en:
+      'To pay for your order, open the link. It opens your account, where you find what you buy. It works once, ' +
+      'within a day. If you ordered nothing, ignore this message.',
   },
   known: {
     subject: 'Вы уже зарегистрированы / You have signed up already',

@@ -1,5 +1,4 @@
 import type { BoundCases } from '../../core/bind.ts'
-import { bind } from '../../core/bind.ts'
 import type { CustomerId } from '../../core/ids.ts'
 import { type Kopecks, toRoubles } from '../../core/money.ts'
 import { Refusal, refuseField, refuseTogether } from '../../core/refusal.ts'
@@ -67,7 +66,7 @@ type Given = Omit<SignInDeps, 'customers'> & {
   readonly signIn: BoundCases<
     Pick<
       typeof sessions,
-      'open' | 'issueLink' | 'isNewcomer' | 'attempt' | 'loadLink' | 'assertPassword' | 'useLink' | 'forget'
+      'open' | 'issueLink' | 'isNewcomer' | 'attempt' | 'loadLink' | 'byLink' | 'assertPassword' | 'useLink' | 'forget'
     >
   >
   readonly identities: BoundCases<
@@ -83,28 +82,28 @@ type Given = Omit<SignInDeps, 'customers'> & {
   readonly referrals: Referrals
   readonly siteUrl: () => string
 }
-type RegistrationDeps = ReturnType<typeof withBuckets>
+export type RegistrationDeps = ReturnType<typeof withBuckets>
 
-const withBuckets = (given: Given) => ({
+export const withBuckets = (given: Given) => ({
   ...given,
+  forBuyers: given.buckets('letters to buyers', toAddress),
   forNewcomers: given.buckets('letters to newcomers', toAddress),
   forForgetful: given.buckets('letters', toAddress),
   prefixes: given.buckets('registration', forPrefix),
 })
 
-export const createRegistration = (given: Given) => ({
-  /** The choices of the sign-in page. */
-  offers: { registration: given.isOpen, mail: given.mail !== undefined },
-  ...bind(withBuckets(given), { register, invite, lookAtRef, confirm, askReset, reset, eraseCustomer }),
-})
-
-function readEmail(text: string): string {
+export function readEmail(text: string): string {
   const email = toLogin(text)
   if (!isEmail(email)) throw refuseField('email', 'email')
   return email
 }
 
-async function limit(deps: RegistrationDeps, addresses: SharedTokenBuckets, email: string, { clientPrefix }: Visitor) {
+export async function limit(
+  deps: RegistrationDeps,
+  addresses: SharedTokenBuckets,
+  email: string,
+  { clientPrefix }: Visitor,
+) {
   const ofPrefix = await deps.prefixes.take(clientPrefix, 1)
   if (ofPrefix.taken === 0) throw tooManyAttempts(secondsUntilOne(forPrefix, ofPrefix.level))
   const ofAddress = await addresses.take(email, 1)
@@ -159,7 +158,7 @@ async function ownerOf(deps: RegistrationDeps, tx: Tx, link: OneTimeLink, passwo
 }
 
 /** Makes a link. If none is due, one that is not sent is written all the same, so that timing reveals no address. */
-const issueLink = (
+export const issueLink = (
   deps: RegistrationDeps,
   due: { readonly owner: string | null; readonly purpose: LinkPurpose; readonly payload?: string } | undefined,
 ) =>
@@ -178,7 +177,7 @@ function assertForReset(link: OneTimeLink): OneTimeLink {
  * Registers a customer: at once if no mail is sent, else by a link to the address. A known address gets a letter,
  * and the answer is the same, so that it reveals no address.
  */
-async function register(deps: RegistrationDeps, request: Waiting, visitor: Visitor): Promise<Registered> {
+export async function register(deps: RegistrationDeps, request: Waiting, visitor: Visitor): Promise<Registered> {
   if (!deps.isOpen) throw new Refusal('registration_closed')
   const email = toLogin(request.email)
   refuseTogether(
@@ -207,7 +206,7 @@ async function register(deps: RegistrationDeps, request: Waiting, visitor: Visit
  * Makes a link by which a customer signs in, once. An owner gets the link. Another operator gets it only for a
  * customer who never used the account (`isNewcomer`); else it goes to the customer's e-mail address.
  */
-async function invite(deps: RegistrationDeps, customer: CustomerId, isOwner: boolean) {
+export async function invite(deps: RegistrationDeps, customer: CustomerId, isOwner: boolean) {
   const owner = { kind: 'customer', id: customer } as const
   const { email, text, expiresAt } = await deps.db.transact(async (tx) => {
     const isHandedOut = isOwner || (await deps.signIn.isNewcomer(tx, customer))
@@ -226,11 +225,11 @@ async function invite(deps: RegistrationDeps, customer: CustomerId, isOwner: boo
 }
 
 /** The result that a referral code would have. */
-const lookAtRef = async (deps: RegistrationDeps, ref: string): Promise<RefOutcome> =>
+export const lookAtRef = async (deps: RegistrationDeps, ref: string): Promise<RefOutcome> =>
   toOutcome(await deps.referrals.findReferrer(deps.db, ref))
 
 /** Completes a registration by link and password: the address may belong to another person than the password. */
-async function confirm(
+export async function confirm(
   deps: RegistrationDeps,
   given: { readonly link: string; readonly password: string },
   visitor: Visitor,
@@ -248,7 +247,7 @@ async function confirm(
 }
 
 /** E-mails a link to set a new or a first password. The answer is the same for every address. */
-async function askReset(deps: RegistrationDeps, text: string, visitor: Visitor): Promise<void> {
+export async function askReset(deps: RegistrationDeps, text: string, visitor: Visitor): Promise<void> {
   if (!deps.mail) throw new Refusal('mail_not_configured')
   const email = readEmail(text)
   await limit(deps, deps.forForgetful, email, visitor)
@@ -269,7 +268,7 @@ async function askReset(deps: RegistrationDeps, text: string, visitor: Visitor):
 }
 
 /** Sets a password by an e-mailed link. All sessions end. */
-async function reset(
+export async function reset(
   deps: RegistrationDeps,
   given: { readonly link: string; readonly password: string },
   visitor: Visitor,
@@ -286,7 +285,7 @@ async function reset(
 }
 
 /** Erases a customer at the customer's request. */
-async function eraseCustomer(
+export async function eraseCustomer(
   deps: RegistrationDeps,
   customer: CustomerId,
   request: { password: string | undefined; giveUpBalance: boolean; clientPrefix: string },

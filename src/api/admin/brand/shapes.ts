@@ -57,7 +57,8 @@ export const setBrand = owner('setBrand', 'POST /brand', {
       .optional()
       .openapi({ description: `Name of the shop, at most ${maxNameLength} characters.`, example: 'Example Proxies' }),
     accent: z.string().optional().openapi({
-      description: 'Accent colour, readable with white: a contrast of 4.5 or more (WCAG 2 AA).',
+      description:
+        'Accent colour, readable with white: a contrast of 4.8 or more, which is 4.5 on every page (WCAG 2 AA).',
       example: usualAccent,
     }),
     contact: z.string().optional().openapi({

@@ -69,7 +69,7 @@ export function paymentOperations(deps: { payments: Payments; publicUrl: () => s
 }
 
 /** The purchase that follows a payment, read with the schema of the product's own purchase. */
-function readPurchase(request: Readonly<Record<string, unknown>>): PurchaseInput {
+export function readPurchase(request: Readonly<Record<string, unknown>>): PurchaseInput {
   const { product, ...fields } = request
   if (product === 'dedicated') {
     const {

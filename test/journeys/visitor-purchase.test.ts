@@ -1,0 +1,205 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { engines } from '../harness/database.ts'
+import { createDice } from '../harness/dice.ts'
+import { scaled } from '../harness/scale.ts'
+import { type Service, startService } from '../harness/service.ts'
+import { type SmtpServer, startSmtp, textOf } from '../harness/smtp.ts'
+
+const order = 'product=dedicated&ipv=4&country=DE&period=30&count=1'
+
+/** A browser without JavaScript: it keeps cookies and sends forms. */
+class PlainBrowser {
+  readonly cookies = new Map<string, string>()
+  constructor(
+    readonly url: string,
+    readonly from: string,
+  ) {}
+
+  /** `isLost`: the answer never arrives, so its cookies are not kept. */
+  async send(path: string, form?: Record<string, string>, isLost = false): Promise<{ status: number; text: string }> {
+    const answer = await fetch(this.url + path, {
+      redirect: 'manual',
+      headers: {
+        'Accept-Language': 'en',
+        'X-Forwarded-For': this.from,
+        Cookie: [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; '),
+        ...(form && { Origin: this.url }),
+      },
+      ...(form && { method: 'POST', body: new URLSearchParams(form) }),
+    })
+    for (const each of isLost ? [] : answer.headers.getSetCookie()) {
+      const [name = '', value = ''] = each.split(';')[0]?.split('=') ?? []
+      this.cookies.set(name, value)
+    }
+    return { status: answer.status, text: await answer.text() }
+  }
+}
+
+const payUrlIn = (text: string): string | undefined =>
+  /class="button" href="(?:https?:\/\/[^/"]+)(\/pay\/[^"?]+)/.exec(text)?.[1]
+
+describe.each([...engines])('buying as a visitor on %s', (engine) => {
+  let smtp: SmtpServer
+  let service: Service
+  let letters = 0
+  beforeAll(async () => {
+    const started = await startSmtp()
+    if (!started) throw new Error('there is no aiosmtpd: install python3-aiosmtpd')
+    smtp = started
+    service = await startService(engine, {
+      TURNPIKE_FRONT: 'on',
+      TURNPIKE_REGISTRATION: 'on',
+      TURNPIKE_SMTP_URL: smtp.url,
+      TURNPIKE_MAIL_FROM: 'shop@example.com',
+      TURNPIKE_TRUSTED_PROXIES: '127.0.0.1',
+    })
+  })
+  afterAll(async () => {
+    await service?.stop()
+    await smtp?.stop()
+  })
+
+  const open = (from = '192.0.2.1') => new PlainBrowser(service.url, from)
+  const count = async (sql: string, ...values: string[]): Promise<number> =>
+    Number((await service.services.db.first<{ count: bigint }>(sql, values))?.count)
+  const customers = () => count('SELECT COUNT(*) AS count FROM customers')
+  const linksTo = (email: string): string[] =>
+    smtp
+      .letters()
+      .filter((each) => new RegExp(`^To: ${email}$`, 'm').test(each))
+      .flatMap((each) => /link=(tpl_\w+)/.exec(textOf(each))?.[1] ?? [])
+
+  /** Sends the form of the order, and waits for its letter. */
+  async function ask(browser: PlainBrowser, email: string, isLost = false): Promise<string> {
+    const page = await browser.send(`/buy?${order}`)
+    const price = /name="price" value="(\d+)"/.exec(page.text)?.[1] ?? ''
+    const fields = { ...Object.fromEntries(new URLSearchParams(order)), price, email, method: 'sandbox' }
+    const answer = await browser.send('/buy', fields, isLost)
+    if (answer.status === 200) await smtp.until((letters += 1))
+    return answer.text
+  }
+  const go = (browser: PlainBrowser, link = '', isLost = false) => browser.send('/buy/continue', { link }, isLost)
+
+  async function expectOneOf(email: string): Promise<void> {
+    const found = await service.services.identities.findByLogin('customer', email)
+    const id = found?.owner.id ?? ''
+    const paid = "SELECT COUNT(*) AS count FROM payments WHERE customer_id = $1 AND state = 'paid'"
+    const held = 'SELECT COUNT(*) AS count FROM proxies WHERE customer_id = $1'
+    const orders = 'SELECT COUNT(*) AS count FROM orders WHERE customer_id = $1'
+    expect({ paid: await count(paid, id), orders: await count(orders, id), held: await count(held, id) }).toEqual({
+      paid: 1,
+      orders: 1,
+      held: 1,
+    })
+  }
+
+  test('a visitor chooses, gives an e-mail address, opens the link, pays, and has the proxy in an account', async () => {
+    const before = await customers()
+    const browser = open()
+    const front = await browser.send('/')
+    expect(front.text).toContain('href="/buy?lang=en&#38;product=dedicated&#38;ipv=4')
+    expect(await ask(browser, 'vera@example.com')).toContain('We have sent a link to vera@example.com')
+    const [link = ''] = linksTo('vera@example.com')
+    expect((await browser.send(`/buy/continue?link=${link}`)).text).toContain('Press the button')
+    const page = await go(browser, link)
+    const path = payUrlIn(page.text) ?? ''
+    await browser.send(path, {})
+    expect(await customers()).toBe(before + 1)
+    await expectOneOf('vera@example.com')
+    const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+    const list = await fetch(`${service.url}/api/v1/dedicated/list`, {
+      headers: { Cookie: cookie, 'X-Turnpike-Console': '1' },
+    })
+    expect(((await list.json()) as { data: { proxies: unknown[] } }).data.proxies).toHaveLength(1)
+    expect((await browser.send(`/buy?${order}`)).status).toBe(303)
+  })
+
+  test('an address with an account gets the same answer and letter, and the purchase goes into that account', async () => {
+    const email = 'known@example.com'
+    const first = open('192.0.2.2')
+    await ask(first, email)
+    await go(first, linksTo(email)[0])
+    const before = await customers()
+    const stranger = open('192.0.2.3')
+    const known = await ask(stranger, email)
+    const unknown = await ask(stranger, 'unknown@example.com')
+    expect(known.replaceAll(email, '')).toBe(unknown.replaceAll('unknown@example.com', ''))
+    const textTo = (address: string) =>
+      textOf(smtp.letters().findLast((each) => each.includes(`To: ${address}`)) ?? '').replace(/tpl_\w+/, '')
+    expect(textTo(email)).toBe(textTo('unknown@example.com'))
+    expect(await customers()).toBe(before)
+    // A stranger without the letter has nothing; its link works in the owner's browser.
+    const owner = open('192.0.2.4')
+    const page = await go(owner, linksTo(email).at(-1))
+    await owner.send(payUrlIn(page.text) ?? '', {})
+    await expectOneOf(email)
+  })
+
+  test('a used link, a raised price, a form of another site and an unknown order are refused and charge nothing', async () => {
+    const email = 'refused@example.com'
+    const browser = open('192.0.2.5')
+    await ask(browser, email)
+    const [link = ''] = linksTo(email)
+    expect((await go(browser, link)).status).toBe(200)
+    const again = await go(open('192.0.2.6'), link)
+    expect([again.status, payUrlIn(again.text)]).toEqual([400, undefined])
+    const visitor = open('192.0.2.7')
+    const fields = { ...Object.fromEntries(new URLSearchParams(order)), email, method: 'sandbox' }
+    expect((await visitor.send('/buy', { ...fields, price: '1' })).text).toContain('Nothing was charged.')
+    expect((await visitor.send('/buy', { ...fields, price: '99999999', method: 'gold' })).status).toBe(400)
+    expect((await visitor.send('/buy?product=gold')).status).toBe(400)
+    expect((await visitor.send('/buy?product=dedicated&ipv=4&country=XX&period=30&count=1')).status).toBe(400)
+    const foreign = await fetch(`${service.url}/buy/continue`, {
+      method: 'POST',
+      headers: { Origin: 'https://elsewhere.example' },
+      body: new URLSearchParams({ link }),
+    })
+    expect(foreign.status).toBe(400)
+    expect(linksTo(email)).toHaveLength(1)
+  })
+
+  test('reloads, the back button, two tabs, a phone and lost answers leave one account and one charge', async () => {
+    const dice = createDice(48)
+    const chance = (percent: number): boolean => dice(100) < percent
+    const pick = <Item>(items: readonly Item[]): Item => items[dice(items.length)] as Item
+    for (let run = 0; run < scaled(100); run += 1) {
+      const email = `v${run}@example.com`
+      const before = await customers()
+      const browsers = [open(`10.1.${run}.1`), open(`10.2.${run}.1`)]
+      const [tab, phone] = browsers as [PlainBrowser, PlainBrowser]
+      let payPath: string | undefined
+      const note = (text: string) => void (payPath = payUrlIn(text) ?? payPath)
+      const steps = [
+        () => ask(tab, email, chance(30)),
+        () => Promise.all([ask(tab, email), tab.send(`/buy?${order}`)]),
+        async () => note((await go(pick([tab, phone]), pick(linksTo(email)), chance(40))).text),
+        async () => {
+          const link = pick(linksTo(email))
+          for (const page of await Promise.all([go(tab, link), go(phone, link), go(tab, linksTo(email)[0])]))
+            note(page.text)
+        },
+        async () => payPath && Promise.all([tab.send(payPath, {}), phone.send(payPath, {}, true)]),
+        () => tab.send(`/buy?${order}`, undefined, chance(50)),
+      ]
+      await ask(tab, email)
+      for (let step = 0; step < 8; step += 1) {
+        await pick(steps)()
+        service.clock.advance(60_000)
+      }
+      // At the end the visitor asks for another letter, and pays.
+      for (let tries = 0; tries < 4 && (await count(paidBy, email)) === 0; tries += 1) {
+        service.clock.advance(20 * 60_000)
+        // A visitor who is signed in would use the console.
+        tab.cookies.delete('turnpike_customer')
+        await ask(tab, email)
+        note((await go(tab, linksTo(email).at(-1))).text)
+        if (payPath) await tab.send(payPath, {})
+      }
+      expect({ email, customers: await customers() }).toEqual({ email, customers: before + 1 })
+      await expectOneOf(email)
+    }
+  })
+})
+
+const paidBy = `SELECT COUNT(*) AS count FROM payments p JOIN identities i ON i.owner_id = p.customer_id
+  WHERE i.login = $1 AND p.state = 'paid'`
