@@ -30,6 +30,12 @@ export const changelog: readonly Release[] = [
       },
       {
         kind: 'added',
+        text: 'Operations are tools of MCP at `/mcp`. `GET /token` shows scopes and cap of the token in use.',
+        textRu: 'Операции — инструменты MCP по адресу `/mcp`. `GET /token` показывает права и предел токена запроса.',
+        operations: ['getToken'],
+      },
+      {
+        kind: 'added',
         text: 'A log of your own requests of the last 7 days.',
         textRu: 'Журнал ваших запросов за последние 7 дней.',
         operations: ['listRequests'],

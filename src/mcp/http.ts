@@ -8,7 +8,7 @@ import type { Address } from '../core/address.ts'
 import { refuseField } from '../core/refusal.ts'
 import type { Clock } from '../core/time.ts'
 import { createConfirmations } from './confirmation.ts'
-import type { Send } from './shop-call.ts'
+import { ofLatest, type Send } from './shop-call.ts'
 import { readToolGroups, type ToolGroup, toolGroups } from './tools.ts'
 
 type McpRouteDeps = {
@@ -42,7 +42,7 @@ export function mcpRoute(deps: McpRouteDeps): PlainRoute {
       const mayWrite = readWrite(searchParams)
       const groups = readGroups(searchParams)
       const send = sendAs(deps, request, from)
-      const allowed = await send('/api/v1/token', {})
+      const allowed = await send('/api/v1/token', { headers: ofLatest })
       if (!allowed.ok) return allowed
       const { data } = tokenAnswer.parse(await allowed.json())
       const body = await readBody(request)

@@ -1,4 +1,5 @@
 import { type Operation, z } from '../api/operation.ts'
+import { apiVersions, versionHeader } from '../api/versions.ts'
 
 export type ToolArguments = Readonly<Record<string, unknown>>
 
@@ -34,6 +35,9 @@ const notIds = (names: readonly string[]): Called => ({
   },
 })
 
+/** Tools have the fields of the latest version of the API, whatever the version of the token. */
+export const ofLatest = { [versionHeader]: apiVersions.latest }
+
 /** One call of an operation, with the arguments of its tool. Unknown ones are sent too: the shop warns of them. */
 export async function callShop(send: Send, operation: Operation, given: ToolArguments, key?: string): Promise<Called> {
   const inPath = Object.keys(operation.params.shape)
@@ -41,14 +45,14 @@ export async function callShop(send: Send, operation: Operation, given: ToolArgu
   if (wrong.length > 0) return notIds(wrong)
   const path = operation.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => String(given[name]))
   const fields = Object.entries(given).filter(([name, value]) => !inPath.includes(name) && value !== undefined)
-  const keyed = key === undefined ? undefined : { 'Idempotency-Key': key }
+  const headers = { ...ofLatest, ...(key !== undefined && { 'Idempotency-Key': key }) }
   const isRead = operation.method === 'GET'
   const query = isRead ? toQuery(fields) : ''
   const init: RequestInit = isRead
-    ? { method: 'GET' }
+    ? { method: 'GET', headers: ofLatest }
     : {
         method: 'POST',
-        headers: { 'Content-Type': 'application/json', ...keyed },
+        headers: { 'Content-Type': 'application/json', ...headers },
         body: JSON.stringify(Object.fromEntries(fields)),
       }
   const isCharging = operation.charges === true
