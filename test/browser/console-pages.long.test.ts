@@ -48,6 +48,7 @@ const ofOperators = [
   '/search',
   '/setup',
   '/alerts',
+  '/mailings',
   '/verify',
   '/audit',
   '/operators',

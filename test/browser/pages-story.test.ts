@@ -43,6 +43,7 @@ const ofOperators: Pages = [
   ['/prices', 'Prices'],
   ['/network', 'Network'],
   ['/alerts', 'Alerts'],
+  ['/mailings', 'Mailings'],
   ['/verify', 'Verify'],
   ['/audit', 'Audit log'],
   ['/operators', 'Operators'],

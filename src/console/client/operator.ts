@@ -23,5 +23,7 @@ export type Operator = Answer<'listOperators'>['items'][number]
 export type Alert = Answer<'listAlerts'>['items'][number]
 export type AlertEndpoint = Answer<'listAlertEndpoints'>['webhooks'][number]
 export type AlertDelivery = Answer<'listAlertDeliveries'>['deliveries'][number]
+export type Mailing = Answer<'listMailings'>['items'][number]
+export type NoticeTemplate = Answer<'listNoticeTemplates'>['items'][number]
 export type AuditEntry = Answer<'listAuditLog'>['items'][number]
 export type Verification = Answer<'getVerify'>

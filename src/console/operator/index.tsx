@@ -10,6 +10,7 @@ import { AuditPage } from './audit.tsx'
 import { BrandPage } from './brand.tsx'
 import { CustomerPage } from './customer.tsx'
 import { CustomersPage } from './customers.tsx'
+import { MailingsPage } from './mailings.tsx'
 import { operatorMessages } from './messages.ts'
 import { NetworkPage } from './network.tsx'
 import { NodePage } from './node.tsx'
@@ -45,6 +46,7 @@ const pages: Pages = [
   [/^\/setup$/, () => <SetupPage />],
   [/^\/brand$/, () => <BrandPage />],
   [/^\/alerts$/, () => <AlertsPage />],
+  [/^\/mailings$/, () => <MailingsPage />],
   [/^\/verify$/, () => <VerifyPage />],
   [/^\/audit$/, () => <AuditPage />],
   [/^\/operators$/, () => <OperatorsPage />],
@@ -75,6 +77,7 @@ export default function Operator() {
     { path: '/prices', label: t.prices, icon: 'tag' },
     { path: '/network', label: t.network, icon: 'nodes' },
     { path: '/alerts', label: t.alerts, icon: 'bell' },
+    { path: '/mailings', label: t.mailings, icon: 'mail' },
     { path: '/brand', label: t.brand, icon: 'tag' },
     { path: '/verify', label: t.verify, icon: 'shield' },
     ...(may('listAuditLog') ? [{ path: '/audit', label: t.audit, icon: 'book' } as const] : []),

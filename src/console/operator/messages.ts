@@ -16,6 +16,7 @@ export const operatorTexts = {
   prices: pair('Prices', 'Цены'),
   network: pair('Network', 'Сеть'),
   alerts: pair('Alerts', 'Предупреждения'),
+  mailings: pair('Mailings', 'Рассылки'),
   brand: pair('Brand', 'Оформление'),
   verify: pair('Verify', 'Сверка'),
   audit: pair('Audit log', 'Журнал'),

@@ -11,6 +11,7 @@ const shapes = {
   copy: 'M9 9h11v11H9zM5 15V4h11',
   check: 'M5 12l5 5 9-10',
   bell: 'M6 17h12l-2-3v-4a4 4 0 00-8 0v4zM10 20h4',
+  mail: 'M4 6h16v12H4zM4 7l8 6 8-6',
   download: 'M12 4v11M7 11l5 5 5-5M5 20h14',
   search: 'M10.5 4a6.5 6.5 0 100 13 6.5 6.5 0 000-13zM15.5 15.5L21 21',
   sun:
