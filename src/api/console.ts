@@ -13,7 +13,7 @@ export type ConsoleRoute = {
 }
 
 /** The client's address, and the state of a limit on strangers. */
-export type Visit = { readonly from: Address | undefined; rateLimit?: RateLimitState | undefined }
+type Visit = { readonly from: Address | undefined; rateLimit?: RateLimitState | undefined }
 
 const types: Readonly<Record<string, string>> = {
   js: 'text/javascript; charset=utf-8',

@@ -29,6 +29,8 @@ describe.each([...enginesOf('sqlite')])('the public page on %s', (engine) => {
     const month = (await service.get('/dedicated/quote?country_code=RU&period=30&count=1&ipv=4')).data.price_rub
     expect(text).toMatch(new RegExp(`Russia</th>(?:<td>.*?</td>)<td>₽${month}<small class="available">in stock`))
     expect(text).toContain('<meta property="og:image" content="https://shop.example/front/picture.png?c=0f7563">')
+    expect(text).toContain('<link rel="canonical" href="https://shop.example/">')
+    expect((await open('/?lang=ru')).text).toContain('<link rel="canonical" href="https://shop.example/?lang=ru">')
     expect(text.replaceAll('https://shop.example', '')).not.toMatch(/(?:src|href|content)="https?:/)
     const policy = headers.get('content-security-policy') ?? ''
     expect(policy).not.toMatch(/unsafe|https?:|\*/)

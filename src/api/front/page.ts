@@ -25,6 +25,8 @@ export type Site = {
   readonly hasTerms: boolean
   readonly hasPrivacy: boolean
   readonly sellsToVisitors: boolean
+  /** Whether the page's address names its language. Otherwise the address is the one for readers of any language. */
+  readonly isNamed: boolean
 }
 
 const sha256 = (text: string): string => new Bun.CryptoHasher('sha256').update(text).digest('base64')
@@ -111,7 +113,11 @@ ${writeFooter(writer, site)}
 </html>
 `
 
-function writeHead({ brand, language }: Writer, { url }: Site, { path, title, description, data }: Content): string {
+function writeHead(
+  { brand, language }: Writer,
+  { url, isNamed }: Site,
+  { path, title, description, data }: Content,
+): string {
   const at = (of: AnswerLanguage) => `${url}${path}?lang=${of}`
   return `<meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -119,7 +125,7 @@ function writeHead({ brand, language }: Writer, { url }: Site, { path, title, de
 <meta name="theme-color" content="${brand.accent}">
 <title>${escapeHtml(title)}</title>
 <meta name="description" content="${description}">
-<link rel="canonical" href="${at(language)}">
+<link rel="canonical" href="${isNamed ? at(language) : url + path}">
 <link rel="alternate" hreflang="en" href="${at('en')}">
 <link rel="alternate" hreflang="ru" href="${at('ru')}">
 <link rel="alternate" hreflang="x-default" href="${url}${path}">

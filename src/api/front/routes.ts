@@ -78,7 +78,8 @@ export function frontRoutes(deps: FrontDeps, consoleRoutes: readonly ConsoleRout
   return [root, ...others, ...consoleRoutes.filter(({ path }) => path !== '/')]
 }
 
-export const siteOf = (deps: Pick<FrontDeps, 'publicUrl' | 'sellsToVisitors'>, brand: Brand): Site => ({
+export const siteOf = (deps: Pick<FrontDeps, 'publicUrl' | 'sellsToVisitors'>, brand: Brand, isNamed = true): Site => ({
+  isNamed,
   url: deps.publicUrl(),
   sellsToVisitors: deps.sellsToVisitors,
   hasTerms: textIn(brand, 'terms', 'en') !== undefined,
@@ -95,23 +96,23 @@ export const languageOfUrl = (request: Request, url: URL): AnswerLanguage =>
 
 /** The page without a calculator's order is written and packed once while prices, stock and brand stay the same. */
 function createFront(deps: FrontDeps) {
-  const made = new Map<AnswerLanguage, Made>()
-  const serving = (language: AnswerLanguage) =>
-    createSharedAnswer(async () => {
+  const serving = (language: AnswerLanguage, isNamed: boolean) => {
+    let made: Made | undefined
+    return createSharedAnswer(async () => {
       const { catalogue, brand } = await readShown(deps)
-      const known = made.get(language)
-      const isCurrent = known?.catalogue === catalogue && known.brand === brand
-      const text = isCurrent
-        ? known.text
-        : writeFront(catalogue, brand, language, siteOf(deps, brand), readAsked(new URLSearchParams(), catalogue))
-      made.set(language, { catalogue, brand, text })
-      return { body: text, headers: htmlHeaders(brand, language) }
+      if (made?.catalogue !== catalogue || made.brand !== brand) {
+        const asked = readAsked(new URLSearchParams(), catalogue)
+        made = { catalogue, brand, text: writeFront(catalogue, brand, language, siteOf(deps, brand, isNamed), asked) }
+      }
+      return { body: made.text, headers: htmlHeaders(brand, language) }
     })
-  const serve = { en: serving('en'), ru: serving('ru') }
+  }
+  const named = { en: serving('en', true), ru: serving('ru', true) }
+  const unnamed = { en: serving('en', false), ru: serving('ru', false) }
   return async (request: Request): Promise<Response> => {
     const url = new URL(request.url)
     const language = languageOfUrl(request, url)
-    if (!url.searchParams.has('kind')) return serve[language](request)
+    if (!url.searchParams.has('kind')) return (url.searchParams.has('lang') ? named : unnamed)[language](request)
     const { catalogue, brand } = await readShown(deps)
     const asked = readAsked(url.searchParams, catalogue)
     const text = writeFront(catalogue, brand, language, siteOf(deps, brand), asked)

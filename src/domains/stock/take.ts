@@ -211,12 +211,12 @@ async function addChunk(
   })
 }
 
-async function countNow(deps: StockDeps, kind: Kind): Promise<number> {
+async function countNow(deps: StockDeps, kind: Kind, max = maxCounted): Promise<number> {
   const servingNodes = await selling(deps)
   if (servingNodes.length === 0) return 0
   const query = { kind, servingNodes, unprovenAt: await unprovenAt(deps) }
-  if (kind.ipv === 6 && (await store.blocksOf(deps.db, query)).length > 0) return maxCounted
-  return store.countFree(deps.db, query, maxCounted)
+  if (kind.ipv === 6 && (await store.blocksOf(deps.db, query)).length > 0) return max
+  return store.countFree(deps.db, query, max)
 }
 
 /** The weights of gateways for a kind, from counts that are at most a second old. A block counts as many free slots. */
@@ -328,6 +328,9 @@ export function available(deps: StockDeps, kind: Kind): Promise<number> {
   count.catch(() => deps.counts.delete(nameOf(kind)))
   return count
 }
+
+/** How many slots are free and served, counted up to `max`: a large stock costs as little as a small one. */
+export const availableUpTo = (deps: StockDeps, kind: Kind, max: number): Promise<number> => countNow(deps, kind, max)
 
 /** How many are available outside of a range, of which `within` are free and served. */
 export async function availableBeside(deps: StockDeps, kind: Kind, within: number, blocks: readonly string[]) {

@@ -26,7 +26,7 @@ export type PublicCatalogue = { readonly shown: ShownCatalogue; readonly priceLi
 
 export type CatalogueDeps = {
   readonly pricing: Pick<Pricing, 'find'>
-  readonly stock: Pick<Stock, 'available'>
+  readonly stock: Pick<Stock, 'availableUpTo'>
   readonly premium: { readonly exits: Pick<Premium['exits'], 'isServed'> }
   readonly vpn: Pick<Vpn, 'isServed' | 'locations' | 'protocols'>
   readonly payments: Pick<Payments, 'methods'>
@@ -94,7 +94,7 @@ async function showKinds(deps: CatalogueDeps, catalogue: Catalogue): Promise<Sho
         country_code: country,
         name: countryName(country, 'en'),
         name_ru: countryName(country, 'ru'),
-        stock: levelOf(await deps.stock.available({ country, ipv })),
+        stock: levelOf(await deps.stock.availableUpTo({ country, ipv }, lowStock)),
         prices: showPrices(catalogue, kind, { country, ipv }),
       })
     }
