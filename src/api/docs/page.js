@@ -127,7 +127,9 @@ function introduction(description, operations) {
       el('a', { href: `?lang=${otherLang}`, hreflang: otherLang, lang: otherLang }, otherName),
     ]),
   ])
-  const given = givenExample(operations[0].responses['401'].content[json])
+  // Operations that need no token have no such refusal.
+  const refused = operations.map(({ responses }) => responses['401']).find((each) => each !== undefined)
+  const given = givenExample(refused.content[json])
   const example = codeBlock(JSON.stringify(given, null, 2), say('Example of a refusal'))
   const shape = el(
     'details',
