@@ -124,7 +124,7 @@ describe.each([...enginesOf('sqlite')])('pages story on %s', (engine) => {
     await customer.expectQuiet()
   })
 
-  test('all 15 operator pages, light, on a desktop, are accessible, fit the window and log no error', async () => {
+  test('all 16 operator pages, light, on a desktop, are accessible, fit the window and log no error', async () => {
     expect(await findProblems(operator, '/operator', ofOperators)).toEqual([])
     await operator.expectQuiet()
   })

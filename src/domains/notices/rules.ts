@@ -53,7 +53,7 @@ export const priceEvent = (customer: CustomerId, of: Mailing): DomainEvent => ({
 })
 
 /** Kinds of letters about events, which customers choose; none by default. */
-export const eventKinds = ['expiry', 'balance', 'traffic', 'receipt', 'price'] as const
+const eventKinds = ['expiry', 'balance', 'traffic', 'receipt', 'price'] as const
 /** `message` is a message of the operator, which customers get unless they unsubscribe. */
 export const noticeKinds = [...eventKinds, 'message'] as const
 export type NoticeKind = (typeof noticeKinds)[number]
@@ -115,11 +115,11 @@ export const dayMs = 24 * hourMs
 /** A letter leaves this long after its first event, so that things that end together are in one. */
 export const gatherMs = 2 * minuteMs
 /** Events that are older when they are collected cause no letter: the shop could not send e-mail until now. */
-export const staleAfterMs = dayMs
+export const staleAfterMs = 24 * hourMs
 /** Longer than a mail server may take with the letters that are sent at a time. */
 export const letterLeaseMs = 5 * minuteMs
 export const letterKeptMs = 30 * dayMs
-export const maxListed = 100
+const maxListed = 100
 
 /** Pauses after attempts that the mail server may take later: 7 more attempts in two days. */
 const pauses = [minuteMs, 5 * minuteMs, 30 * minuteMs, 2 * hourMs, 6 * hourMs, 12 * hourMs, 24 * hourMs] as const
