@@ -7,6 +7,8 @@ import type { JobLog } from './jobs.ts'
 const lookEveryMs = 500
 /** An event of this shop is committed about this long after it was written. */
 const commitMs = 10
+/** How long the owners of endpoints are remembered. A new endpoint's first events wait for a look on the clock. */
+const ownersForMs = 5000
 /** A look reads every endpoint: a shop with many pauses between two looks for this many times the time of one. */
 const restPerLook = 10
 /** Endpoints that one shop delivers to at a time. Slow and failing ones take at most half of the places. */
@@ -15,14 +17,15 @@ const maxSlowAtOnce = 64
 
 /**
  * Delivers to endpoints, in every shop process: whichever shop takes the lease of an endpoint first delivers. An event
- * of this shop starts a look at once.
+ * of this shop starts a look at once, if its customer has an endpoint: most purchases have no reader.
  */
 export function startDeliveries(
-  { webhooks, events }: { webhooks: Pick<Webhooks, 'claim' | 'deliver'>; events: Pick<Events, 'onNoted'> },
+  { webhooks, events }: { webhooks: Pick<Webhooks, 'claim' | 'deliver' | 'owners'>; events: Pick<Events, 'onNoted'> },
   log: Pick<JobLog, 'error'>,
 ) {
   const stopping = new AbortController()
   const running = new Map<Promise<void>, WebhookLease>()
+  let owners: { readonly known: ReadonlySet<CustomerId>; readonly readAt: number } | undefined
 
   async function run(claim: WebhookLease): Promise<void> {
     try {
@@ -40,6 +43,9 @@ export function startDeliveries(
     const free = { all: maxAtOnce - running.size, slow: maxSlowAtOnce - slow.length, slowHeld }
     if (free.all === 0) return
     try {
+      if (!owners || performance.now() - owners.readAt >= ownersForMs) {
+        owners = { known: await webhooks.owners(), readAt: performance.now() }
+      }
       for (const claim of await webhooks.claim(free)) {
         const work = run(claim).finally(() => running.delete(work))
         running.set(work, claim)
@@ -50,7 +56,10 @@ export function startDeliveries(
   }
 
   const looks = createLooks(look)
-  events.onNoted(() => looks.poke(commitMs))
+  events.onNoted((customers) => {
+    const isRead = !owners || customers.some((customer) => owners?.known.has(customer))
+    if (isRead) looks.poke(commitMs)
+  })
   const timer = setInterval(() => looks.poke(0), lookEveryMs)
   return {
     /** Ends after the attempts that run, which have 3 s. */

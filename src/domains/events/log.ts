@@ -25,18 +25,21 @@ export type ReadEnding = (
   limit: number,
 ) => Promise<{ readonly events: readonly DomainEvent[]; readonly count: number; readonly last: EndingRow | undefined }>
 
+/** Gets the customers whose events a transaction writes. */
+type NotedListener = (customers: readonly CustomerId[]) => void
+
 type EventDeps = { readonly db: Database; readonly clock: Clock; readonly sha256: Sha256 }
 
 export type Events = ReturnType<typeof createEvents>
 
 export function createEvents(deps: EventDeps) {
   const { db, clock } = deps
-  const listeners = new Set<() => void>()
+  const listeners = new Set<NotedListener>()
 
   const note = (tx: Tx, events: readonly DomainEvent[]): Promise<void> => noteEvents(deps, listeners, tx, events)
   return {
     /** Calls a function for every transaction of this process that writes events, before it commits or rolls back. */
-    onNoted(listener: () => void): void {
+    onNoted(listener: NotedListener): void {
       listeners.add(listener)
     },
 
@@ -73,7 +76,7 @@ export function createEvents(deps: EventDeps) {
   }
 }
 
-async function noteEvents(deps: EventDeps, listeners: Iterable<() => void>, tx: Tx, events: readonly DomainEvent[]) {
+async function noteEvents(deps: EventDeps, listeners: Iterable<NotedListener>, tx: Tx, events: readonly DomainEvent[]) {
   if (events.length === 0) return
   const nowMs = deps.clock()
   const byCustomer = [...Map.groupBy(events, (each) => each.customer)]
@@ -83,7 +86,8 @@ async function noteEvents(deps: EventDeps, listeners: Iterable<() => void>, tx: 
     const numbered = of.map((each, index) => ({ ...each, seq: first + index, at }))
     store.insertEvents(tx, numbered, deps.sha256)
   }
-  for (const listener of listeners) listener()
+  const customers = byCustomer.map(([customer]) => customer)
+  for (const listener of listeners) listener(customers)
 }
 
 /** Adds the pairs of each event's thing as they are now. The event of a new order has its pairs already. */

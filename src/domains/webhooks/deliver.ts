@@ -320,6 +320,9 @@ const disable = (deps: WebhookDeps, { id, customer, url }: Webhook, problem: 'go
     await deps.events.note(tx, [{ customer, type: 'webhook.disabled', order: null, subject: id, data }])
   })
 
+/** Customers with an enabled endpoint, and the operators. */
+export const owners = ({ db }: WebhookDeps): Promise<ReadonlySet<CustomerId>> => store.listOwners(db)
+
 /** Deletes at most `limit` deliveries older than 30 days; returns how many. */
 export const forget = (deps: WebhookDeps, limit: number): Promise<number> =>
   deps.db.transact((tx) => store.deleteDeliveries(tx, deps.clock() - deliveryKeptMs, limit))

@@ -1,5 +1,5 @@
 import { bind } from '../../core/bind.ts'
-import { claim, deliver, forget } from './deliver.ts'
+import { claim, deliver, forget, owners } from './deliver.ts'
 import type { WebhookDeps } from './deps.ts'
 import { add, deliveries, list, prepare, redeliver, remove, rotate, sendTest, update } from './manage.ts'
 
@@ -13,6 +13,6 @@ export function createWebhooks(given: Omit<WebhookDeps, 'pace'> & Partial<Pick<W
   const deps: WebhookDeps = { pace: async () => {}, ...given }
   return {
     ...bind(deps, { add, list, prepare, update, remove, rotate, sendTest, redeliver, deliveries }),
-    ...bind(deps, { claim, deliver, forget }),
+    ...bind(deps, { claim, deliver, forget, owners }),
   }
 }

@@ -112,6 +112,14 @@ export const findWebhook = (reader: Reader, id: WebhookId): Promise<Webhook | un
 export const lockWebhook = (tx: Tx, customer: CustomerId, id: WebhookId): Promise<Webhook | undefined> =>
   webhooks.first(tx, 'SELECT * FROM webhooks WHERE id = $1 AND customer_id = $2 FOR UPDATE', [id, customer])
 
+/** The owners of enabled endpoints. */
+export async function listOwners(reader: Reader): Promise<ReadonlySet<CustomerId>> {
+  const rows = await reader.all<{ customer_id: CustomerId }>(
+    `SELECT DISTINCT customer_id FROM webhooks WHERE state = 'enabled'`,
+  )
+  return new Set(rows.map((row) => row.customer_id))
+}
+
 /** Every endpoint, for `verify`. */
 export const webhooksAfter = (reader: Reader, after: string, limit: number): Promise<Webhook[]> =>
   webhooks.all(reader, 'SELECT * FROM webhooks WHERE id > $1 ORDER BY id LIMIT $2', [after, limit])
