@@ -52,7 +52,7 @@ const perMinute = 120
 const cookie = 'turnpike_visit'
 const cookieSeconds = 86_400
 
-/** The pages by which a visitor buys: order and e-mail, the link of the letter, the payment. They need no JavaScript. */
+/** The pages by which a visitor buys, without JavaScript: order and e-mail, the link of the letter, the payment. */
 export function buyRoutes(deps: BuyDeps): readonly PlainRoute[] {
   const guarded =
     (answer: (request: Request, visit: Visit, from: Address | undefined) => Promise<Response>): PlainRoute['answer'] =>
@@ -92,12 +92,23 @@ async function openVisit(deps: BuyDeps, request: Request): Promise<Visit> {
   return { catalogue, brand, language, writer: frontWriter(catalogue, brand, language) }
 }
 
-type Also = { readonly status?: number; readonly cookies?: readonly string[] }
+type Also = {
+  readonly status?: number
+  readonly cookies?: readonly string[]
+  /** The order, which the link to the other language keeps. */
+  readonly query?: string
+}
 
 function page(deps: BuyDeps, { brand, language, writer }: Visit, title: string, content: string, also: Also = {}) {
   const main = `<main id="content" class="wide text"><h1>${title}</h1>\n<div class="card">${content}</div></main>`
   const site = siteOf({ ...deps, sellsToVisitors: true }, brand)
-  const text = writePage(writer, site, { path: '/buy', title: brand.name, description: title, main })
+  const text = writePage(writer, site, {
+    path: also.query === undefined ? '/' : '/buy',
+    query: also.query,
+    title: brand.name,
+    description: title,
+    main,
+  })
   const headers = new Headers({ ...htmlHeaders(brand, language), 'X-Robots-Tag': 'noindex, nofollow' })
   for (const each of also.cookies ?? []) headers.append('Set-Cookie', each)
   return new Response(text, { status: also.status ?? 200, headers })
@@ -139,14 +150,16 @@ async function showOrder(deps: BuyDeps, request: Request, visit: Visit): Promise
 <button class="button" type="submit">${say('goOn')}</button></form>
 <p class="dim">${say('emailHint')}</p>`
   const known = findCookie(request, cookie)
-  return page(deps, visit, say('buy'), content, { cookies: [visitCookie(deps, known ?? makeVisit(deps))] })
+  const cookies = [visitCookie(deps, known ?? makeVisit(deps))]
+  return page(deps, visit, say('buy'), content, { cookies, query: orderText(order) })
 }
 
 const makeVisit = ({ random }: BuyDeps): string => random(24).toBase64({ alphabet: 'base64url' })
 
 /** Reloads, the back button and further tabs of a browser bring the same one, and so the same attempt. */
 const visitCookie = ({ publicUrl }: BuyDeps, value: string): string =>
-  `${cookie}=${value}; Path=/buy; HttpOnly; SameSite=Lax; Max-Age=${cookieSeconds}${isTls(publicUrl()) ? '; Secure' : ''}`
+  `${cookie}=${value}; Path=/buy; HttpOnly; SameSite=Lax; Max-Age=${cookieSeconds}` +
+  (isTls(publicUrl()) ? '; Secure' : '')
 
 /** Sends the letter. The answer is the same whether the address has an account or not. */
 async function sendLetter(deps: BuyDeps, request: Request, visit: Visit, from: Address | undefined): Promise<Response> {
@@ -159,7 +172,7 @@ async function sendLetter(deps: BuyDeps, request: Request, visit: Visit, from: A
   }
   const method = (await deps.payments.methods()).find((each) => each.method === form.get('method'))
   if (!method) throw refuseField('method', 'payment_method')
-  // A method has a smallest amount. What is more than the price stays on the balance.
+  // A method has a smallest amount. The part above the price stays on the balance.
   const amount = price < method.min ? method.min : price
   const email = (form.get('email') ?? '').trim()
   const visitText = findCookie(request, cookie) ?? makeVisit(deps)

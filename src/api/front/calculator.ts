@@ -74,13 +74,14 @@ export function writePrice(writer: Writer, priceList: Catalogue | undefined, ask
     const { total, full, perProxy, discountPercent } = priceDedicated(priceList, asked)
     const kind = writer.shown.dedicated.kinds.find((each) => each.ipv === asked.ipv)
     const stock = kind?.countries.find((each) => each.country_code === asked.country)?.stock ?? 'none'
+    const buy = stock === 'none' ? '' : writer.buyButton({ product: 'dedicated', ...asked })
     const each = `<span class="dim">${rub(toRoubles(perProxy))} ${say('each')}</span>`
     const before =
       discountPercent > 0 ? ` <span class="dim">${say('instead')} <s>${rub(toRoubles(full))}</s></span>` : ''
     const parts = discountsOf(writer, priceList, asked)
     const why = parts.length > 0 ? `<p>${say('discount')}: ${parts.join(', ')}. ${say('larger')}</p>` : ''
     return `<p><span class="price">${rub(toRoubles(total))}</span>${before}</p><p>${each}</p>${why}
-<p class="${stock}">${of(stockTexts[stock])}</p>${stock === 'none' ? '' : writer.buyButton({ product: 'dedicated', ...asked })}`
+<p class="${stock}">${of(stockTexts[stock])}</p>${buy}`
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
     return `<p class="none">${escapeHtml(sayRefusal(writer, error))}</p>`

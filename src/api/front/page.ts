@@ -16,6 +16,8 @@ export type Content = {
   readonly title: string
   readonly description: string
   readonly main: string
+  /** Further fields of the address, which the link to the other language keeps. */
+  readonly query?: string | undefined
   /** Structured data for search engines; none on pages of text. */
   readonly data?: string
 }
@@ -141,14 +143,15 @@ ${iconOf(brand) || '<link rel="icon" href="/front/icon.svg" type="image/svg+xml"
 ${data === undefined ? '' : `<script type="application/ld+json">${data}</script>`}`
 }
 
-function writeHeader({ brand, language, say }: Writer, { path }: Content): string {
+function writeHeader({ brand, language, say }: Writer, { path, query }: Content): string {
   const other = language === 'ru' ? 'en' : 'ru'
   const home = path === '/' ? '' : '/'
+  const also = query === undefined ? '' : escapeHtml(`&${query}`)
   return `<header><div class="wide"><a class="brand" href="/?lang=${language}">${brandMarkup(brand)}</a>
 <nav aria-label="${say('menu')}"><a href="${home}#proxies">${say('proxies')}</a>
 <a href="${home}#premium">${say('premium')}</a>
 <a href="${home}#vpn">${say('vpn')}</a><a href="${home}#questions">${say('questions')}</a>
-<a href="${path}?lang=${other}" hreflang="${other}" lang="${other}">${say('other')}</a></nav>
+<a href="${path}?lang=${other}${also}" hreflang="${other}" lang="${other}">${say('other')}</a></nav>
 <a class="button plain" href="/account">${say('signIn')}</a></div></header>`
 }
 

@@ -140,9 +140,10 @@ async function answerText(deps: FrontDeps, request: Request, name: 'terms' | 'pr
   return new Response(text, { headers: { ...plainHeaders, ...htmlHeaders(brand, language) } })
 }
 
-const writeRobots = (url: string): string =>
-  `User-agent: *\nDisallow: /account\nDisallow: /operator\nDisallow: /pay/\nDisallow: /price\nDisallow: /buy\nDisallow: /api/\n` +
-  `Sitemap: ${url}/sitemap.xml\n`
+const writeRobots = (url: string): string => {
+  const hidden = ['/account', '/operator', '/pay/', '/price', '/buy', '/api/']
+  return ['User-agent: *', ...hidden.map((path) => `Disallow: ${path}`), `Sitemap: ${url}/sitemap.xml`, ''].join('\n')
+}
 
 async function answerSitemap(deps: FrontDeps): Promise<Response> {
   const { url, hasTerms, hasPrivacy } = siteOf(deps, await deps.brands.current())

@@ -92,8 +92,9 @@ export const texts = {
   sentAbout: pair(
     'We have sent a link to {email}. Open it within a day to pay. Nothing is charged yet. If it does not come within ' +
       'some minutes, look into the spam folder or press Continue once more: a second letter buys nothing twice.',
-    'Мы отправили ссылку на {email}. Откройте её в течение суток, чтобы оплатить. Пока ничего не списано. Если письма ' +
-      'нет несколько минут, проверьте спам или нажмите «Продолжить» ещё раз: второе письмо ничего не купит дважды.',
+    'Мы отправили ссылку на {email}. Откройте её в течение суток, чтобы оплатить. Пока ничего не списано. Если ' +
+      'письма нет несколько минут, проверьте спам или нажмите «Продолжить» ещё раз: второе письмо ничего не купит ' +
+      'дважды.',
   ),
   confirm: pair('Continue your purchase', 'Продолжить покупку'),
   confirmAbout: pair(
