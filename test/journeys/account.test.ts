@@ -98,6 +98,7 @@ describe.each([...enginesOf('postgres')])('ledger and orders of a customer on %s
       calculation: { each_rub: 9 },
       delivered: [],
       delivered_count: 0,
+      metadata: {},
       created_at: new Date(shop.clock.nowMs).toISOString(),
     })
   })

@@ -6,7 +6,7 @@ import { changedMetadata, type Metadata, type MetadataChange, type MetadataKind,
 import { metadataOf, writeChange } from './store.ts'
 
 /** The canonical id of a thing. One that the customer does not have is refused with the refusal of its product. */
-export type FindOwned = (tx: Tx, customer: CustomerId, id: string) => Promise<string>
+type FindOwned = (tx: Tx, customer: CustomerId, id: string) => Promise<string>
 
 export type MetadataDeps = {
   readonly db: Database

@@ -87,7 +87,7 @@ const isAnyServing = (deps: VpnDeps, nodes: readonly Node[]): boolean =>
   nodes.some((node) => isServing(node, runningSince(deps)))
 
 /** How devices connect now: WireGuard where a node is open, and the protocols that links of gateways name. */
-export function protocolsOf(deps: VpnDeps, nodes: readonly Node[]): VpnProtocol[] {
+function protocolsOf(deps: VpnDeps, nodes: readonly Node[]): VpnProtocol[] {
   const hasNode = withWireGuard(nodes).some((node) => node.state === 'open' && node.publicKey !== null)
   const gateways = nodes.filter((node) => node.kind === 'gateway' && isServing(node, runningSince(deps)))
   const isLinked = (name: LinkProtocol) => gateways.some(({ vpnLinks }) => vpnLinks.protocols?.includes(name) ?? true)
