@@ -117,7 +117,7 @@ describe.each([...engines])('devices of apps at the secret link on %s', (engine)
     expect(await devices()).toHaveLength(2)
   })
 
-  test('with every gateway drained, an app is told with 503 to keep its configuration, and no format sends traffic past the VPN', async () => {
+  test('the link answers apps with 503 and Retry-After in every format while every gateway is drained', async () => {
     const { fetchLinks } = await subscribe(2)
     await service.services.fleet.drain('vpn-gateway', true)
     const asked = [
@@ -138,7 +138,7 @@ describe.each([...engines])('devices of apps at the secret link on %s', (engine)
     expect((await fetchLinks(phone)).answer.status).toBe(200)
   })
 
-  test('after a reset of devices, an app without x-hwid is told to add one, and one with x-hwid gets one', async () => {
+  test('after a reset of devices the link answers 404 without x-hwid, and makes a device with it', async () => {
     const { fetchLinks, post } = await subscribe(2)
     expect((await post('/vpn/devices/reset', {})).status).toBe(200)
     const { answer } = await fetchLinks({})

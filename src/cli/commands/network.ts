@@ -50,7 +50,8 @@ export const nodeCommands: readonly OperationCommand[] = [
   }),
   over(nodes.showNode, 'node show', {
     show: ({ node, serves, ranges }) => [
-      `${node.name} is ${node.state}${serves ? ' and serves' : ''}. Last report: ${local(node.last_seen_at) || 'never'}.`,
+      `${node.name} is ${node.state}${serves ? ' and serves' : ''}. ` +
+        `Last report: ${local(node.last_seen_at) || 'never'}.`,
       ...(node.drained_at === null ? [] : [`Draining since ${local(node.drained_at)}: ${aboutDraining(node)}`]),
       `Bandwidth: ${bandwidthOf(node.link_mbit)} Mbit/s, both directions together ` +
         `(default ${nodes.usualLinkMegabits}). ` +

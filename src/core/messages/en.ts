@@ -361,7 +361,7 @@ export const en = {
     'try again.',
   order_cannot_be_ended: 'This order bought nothing that can be ended early.',
   slots_end_with_subscription:
-    'Device slots end with their subscription. Refund this order without ending it, or end the order of the subscription.',
+    'Device slots end with their subscription. Refund this order without ending it, or end the subscription.',
   notification_not_confirmed:
     'The shop could not confirm the payment: the provider does not answer. Send the notification again later.',
   refund_is_spent: (of: { balance_rub: number; bonus_rub: number }) =>
