@@ -5,6 +5,21 @@ import type { AnswerLanguage } from './language.ts'
 /** The changelog is written from `changelog.ts`. */
 const changelogSource = 'changelog.md'
 
+/** The guides, in the order of their list. Each is docs/guides/NAME.md, and docs/ru/guides/NAME.md in Russian. */
+export const guides = [
+  'first-purchase',
+  'retries',
+  'handle-errors',
+  'paging',
+  'limits',
+  'rounding',
+  'premium-logins',
+  'receive-webhooks',
+  'vpn-devices',
+  'from-killa',
+  'from-proxy6',
+] as const
+
 /** The interactive description of the API and its articles, all served by the shop itself (ADR 34). */
 const pages: Readonly<Record<string, Readonly<Record<AnswerLanguage, string>>>> = {
   '/docs': { en: 'docs/page.html', ru: 'docs/page.html' },
@@ -14,6 +29,13 @@ const pages: Readonly<Record<string, Readonly<Record<AnswerLanguage, string>>>> 
   '/docs/webhooks': { en: '../../docs/api/webhooks.md', ru: '../../docs/ru/webhooks.md' },
   '/docs/mcp': { en: '../../docs/mcp.md', ru: '../../docs/ru/mcp.md' },
   '/docs/changelog': { en: changelogSource, ru: changelogSource },
+  '/docs/guides': { en: '../../docs/guides/README.md', ru: '../../docs/ru/guides/README.md' },
+  ...Object.fromEntries(
+    guides.map((name) => [
+      `/docs/guides/${name}`,
+      { en: `../../docs/guides/${name}.md`, ru: `../../docs/ru/guides/${name}.md` },
+    ]),
+  ),
   '/docs/reasons': { en: '../../docs/api/reasons.md', ru: '../../docs/ru/reasons.md' },
 }
 const files = [
@@ -28,9 +50,13 @@ const files = [
   'search.js',
 ]
 
+/** The articles as Markdown: the path of the page and `.md`. */
+const texts = Object.entries(pages).filter(([path]) => path !== '/docs')
+
 /** The files of each path, relative to this module. A page is also served with a trailing slash. */
 const sources = new Map([
   ...Object.entries(pages).flatMap(([path, source]) => [[path, source] as const, [`${path}/`, source] as const]),
+  ...texts.map(([path, source]) => [`${path}.md`, source] as const),
   ...files.map((name) => [`/docs/${name}`, { en: `docs/${name}`, ru: `docs/${name}` }] as const),
 ])
 
@@ -58,9 +84,10 @@ export async function readDocs(
   if (source === undefined) throw new Error(`/docs has no ${path}.`)
   const type = source.slice(source.lastIndexOf('.') + 1) as keyof typeof types
   const text = source === changelogSource ? toChangelogPage(language) : await read(source)
+  if (path.endsWith('.md')) return { body: text, headers: { ...languageHeaders(language), ...markdownHeaders } }
   const body =
     type === 'md'
-      ? withAnchors(await toArticle(text, language), path)
+      ? withAnchors(toArticle(text, source, language, await read('docs/article.html')), path)
       : type === 'html'
         ? toLanguage(text, language)
         : text
@@ -69,13 +96,17 @@ export async function readDocs(
     headers: {
       'Content-Type': `${types[type]}; charset=utf-8`,
       'Content-Security-Policy': policy,
-      ...(types[type] === 'text/html' && {
-        'Content-Language': language,
-        Vary: 'Accept-Language, Accept-Encoding',
-      }),
+      ...(types[type] === 'text/html' && languageHeaders(language)),
     },
   }
 }
+
+const markdownHeaders = { 'Content-Type': 'text/markdown; charset=utf-8', 'Content-Security-Policy': policy }
+
+const languageHeaders = (language: AnswerLanguage) => ({
+  'Content-Language': language,
+  Vary: 'Accept-Language, Accept-Encoding',
+})
 
 /** A page with the shop's name in place of the program's, in its title and its head. */
 const withName = (html: string, name: string): string =>
@@ -97,11 +128,11 @@ const toLanguage = (html: string, language: AnswerLanguage): string =>
     .replace(/ href="(\/docs(?:\/[\w-]+)?)"/g, ` href="$1?lang=${language}"`)
 
 /** An article as a page. Its text is part of the program, so its markup is trusted. */
-async function toArticle(text: string, language: AnswerLanguage): Promise<string> {
+function toArticle(text: string, source: string, language: AnswerLanguage, frame: string): string {
   const title = /^# (.+)$/m.exec(text)?.[1] ?? ''
-  const parts = { title: Bun.escapeHTML(title), text: linkPages(toScrollable(Bun.markdown.html(text)), language) }
-  const frame = toLanguage(await read('docs/article.html'), language)
-  return frame.replace(/<!-- (title|text) -->/g, (_, part: keyof typeof parts) => parts[part])
+  const html = toScrollable(Bun.markdown.html(text))
+  const parts = { title: Bun.escapeHTML(title), text: linkPages(html, source, language) }
+  return toLanguage(frame, language).replace(/<!-- (title|text) -->/g, (_, part: keyof typeof parts) => parts[part])
 }
 
 /** Each row of the page of reasons is the target of a `doc_url` (`docUrlOf`). */
@@ -113,10 +144,22 @@ const withAnchors = (html: string, path: string): string =>
 /** A table or a listing that is wider than a phone scrolls, so the keyboard must reach it (WCAG 2.1.1). */
 const toScrollable = (html: string): string => html.replace(/<(table|pre)>/g, '<$1 tabindex="0">')
 
+/** Pages of the articles by file, as a path below the root of the sources. */
+const pageOfFile = new Map(
+  Object.entries(pages).flatMap(([path, source]) =>
+    Object.entries(source).map(([language, file]) => [toRooted(file, language), { path, language }] as const),
+  ),
+)
+
+/** A file as a path below the root of the sources. The changelog has no file: links name it beside other articles. */
+function toRooted(source: string, language: string): string {
+  if (source === changelogSource) return language === 'ru' ? '/docs/ru/changelog.md' : '/docs/api/changelog.md'
+  return new URL(source, 'file:///src/api/').pathname
+}
+
 /** Links between the files of the articles become links between their pages. */
-const linkPages = (html: string, language: AnswerLanguage): string =>
-  html.replace(/ href="([./\w-]*?)([\w-]+)\.md/g, (link, folder: string, name: string) => {
-    if (!(`/docs/${name}` in pages)) return link
-    const target = folder === '' ? language : folder.includes('ru/') ? 'ru' : 'en'
-    return ` href="/docs/${name}?lang=${target}`
+const linkPages = (html: string, source: string, language: AnswerLanguage): string =>
+  html.replace(/ href="([./\w-]+\.md)/g, (link, file: string) => {
+    const page = pageOfFile.get(new URL(file, `file://${toRooted(source, language)}`).pathname)
+    return page === undefined ? link : ` href="${page.path}?lang=${page.language}"`
   })

@@ -124,6 +124,8 @@ if (!isWhole) {
 /** Russian pages: their commands are compared with the English page and not run again. */
 const isRussian = (document: string): boolean => document.startsWith('docs/ru/')
 
+const isGuide = (document: string): boolean => /^docs\/(ru\/)?guides\//.test(document)
+
 const withIpv6 = { TURNPIKE_HOST: '::' }
 const start: DocCommand = { line: 0, text: 'npx turnpike up' }
 const takeToken: DocCommand = { line: 0, text: "export TOKEN='tp_test_…'" }
@@ -139,7 +141,8 @@ describe('sh commands of documents', () => {
     'docs/operate/verify.md': [start],
     'docs/operate/backup-and-upgrade.md': [start],
   }
-  const withCommands = documents.filter((each) => commandsOf(textOf(each)).length > 0)
+  // The programs of the guides are whole scripts, which test/clients/guides.test.ts runs.
+  const withCommands = documents.filter((each) => !isGuide(each) && commandsOf(textOf(each)).length > 0)
   for (const document of withCommands.filter((each) => (isWhole && !isRussian(each)) || each === 'README.md')) {
     test(`every sh command of ${document} succeeds as it is written`, async () => {
       const reader = openReader(document === 'docs/gateway.md' ? withIpv6 : {})
@@ -190,7 +193,7 @@ describe('inline commands and fences of documents', () => {
         expect([document, line, language]).toEqual([
           document,
           line,
-          expect.stringMatching(/^(sh|console|text|yaml|json|ini|abnf|ts|sql)$/),
+          expect.stringMatching(/^(sh|console|text|yaml|json|ini|abnf|ts|python|sql)$/),
         ])
         if (language === 'console') expect(lines[0]).toMatch(/^[a-z0-9-]+[#$] /)
       }

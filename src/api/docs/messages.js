@@ -10,6 +10,7 @@ const russian = {
   Address: 'Адрес',
   Token: 'Токен',
   'Login grammar': 'Как устроен логин',
+  Guides: 'Руководства',
   Refusals: 'Отказы',
   Changelog: 'Изменения',
   Events: 'События',

@@ -117,6 +117,7 @@ function introduction(description, operations) {
     part(say('Address'), el('p', {}, literal(server))),
     part(say('Token'), schemes),
     el('p', { class: 'links' }, [
+      el('a', { href: `/docs/guides?lang=${lang}` }, say('Guides')),
       el('a', { href: `/docs/login-grammar?lang=${lang}` }, say('Login grammar')),
       el('a', { href: `/docs/errors?lang=${lang}` }, say('Refusals')),
       el('a', { href: `/docs/events?lang=${lang}` }, say('Events')),
