@@ -70,10 +70,12 @@ describe.each([...engines])('buying as a visitor on %s', (engine) => {
       .flatMap((each) => /link=(tpl_\w+)/.exec(textOf(each))?.[1] ?? [])
 
   /** Sends the form of the order, and waits for its letter. */
-  async function ask(browser: PlainBrowser, email: string, isLost = false): Promise<string> {
-    const page = await browser.send(`/buy?${order}`)
+  async function ask(browser: PlainBrowser, email: string, isLost = false, more = ''): Promise<string> {
+    const page = await browser.send(`/buy?${order}${more}`)
     const price = /name="price" value="(\d+)"/.exec(page.text)?.[1] ?? ''
-    const fields = { ...Object.fromEntries(new URLSearchParams(order)), price, email, method: 'sandbox' }
+    const ref = /name="ref" value="([^"]+)"/.exec(page.text)?.[1]
+    const sent = { ...Object.fromEntries(new URLSearchParams(order)), price, email, method: 'sandbox' }
+    const fields = ref === undefined ? sent : { ...sent, ref }
     const answer = await browser.send('/buy', fields, isLost)
     if (answer.status === 200) await smtp.until((letters += 1))
     return answer.text
@@ -112,6 +114,24 @@ describe.each([...engines])('buying as a visitor on %s', (engine) => {
     })
     expect(((await list.json()) as { data: { proxies: unknown[] } }).data.proxies).toHaveLength(1)
     expect((await browser.send(`/buy?${order}`)).status).toBe(303)
+  })
+
+  test('the public page and the purchase keep the code of a referral link, whose owner gets the customer', async () => {
+    const { services } = service
+    await services.referrals.set({ hundredths: 1000, topUps: 1 })
+    const referrer = await service.newCustomer()
+    const { code } = (await service.post('/referral', {}, { token: referrer.token })).data
+    const browser = open()
+    const front = (await browser.send(`/?ref=${code}`)).text
+    expect(front.match(/href="\/(?:account|buy)?[?"][^"]*"?/g)?.filter((each) => !each.includes(code))).toEqual([])
+    expect((await browser.send('/?ref=%22%3Cb%3E')).text).not.toMatch(/[?;]ref=/)
+    await ask(browser, 'brought@example.com', false, `&ref=${code}`)
+    const [link = ''] = linksTo('brought@example.com')
+    await go(browser, link)
+    const found = await services.identities.findByLogin('customer', 'brought@example.com')
+    const brought = 'SELECT COUNT(*) AS count FROM referrals WHERE customer_id = $1 AND referrer_id = $2'
+    expect(await count(brought, found?.owner.id ?? '', referrer.customer)).toBe(1)
+    await services.referrals.set({ hundredths: 0, topUps: 1 })
   })
 
   test('an address with an account gets the same answer and letter, and the purchase goes into that account', async () => {

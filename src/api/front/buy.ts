@@ -18,6 +18,7 @@ import { assertSameOrigin, findCookie, hasSession, isTls, toCookie, visitorOf } 
 import { sayRefusal } from './calculator.ts'
 import { orderText, priceOrder, readOrder, sayOrder, toPurchase, type VisitorOrder } from './order.ts'
 import { frontWriter, writePage } from './page.ts'
+import { readReferral } from './referral.ts'
 import { type FrontDeps, htmlHeaders, languageOfUrl, readShown, siteOf } from './routes.ts'
 import type { Writer } from './writer.ts'
 
@@ -133,9 +134,12 @@ async function showOrder(deps: BuyDeps, request: Request, visit: Visit): Promise
   }
   const { writer, language } = visit
   const { say } = writer
-  const order = readOrder(new URL(request.url).searchParams)
+  const sent = new URL(request.url).searchParams
+  const order = readOrder(sent)
+  const referral = readReferral(sent)
+  const refs: [string, string][] = referral === undefined ? [] : [['ref', referral]]
   const price = priced(visit.catalogue, order)
-  const hidden = [...new URLSearchParams(orderText(order))].map(
+  const hidden = [...new URLSearchParams(orderText(order)), ...refs].map(
     ([name, value]) => `<input type="hidden" name="${name}" value="${escapeHtml(value)}">`,
   )
   const methods = (await deps.payments.methods()).map(
@@ -150,8 +154,9 @@ async function showOrder(deps: BuyDeps, request: Request, visit: Visit): Promise
 <button class="button" type="submit">${say('goOn')}</button></form>
 <p class="dim">${say('emailHint')}</p>`
   const known = findCookie(request, cookie)
+  const query = new URLSearchParams([...new URLSearchParams(orderText(order)), ...refs]).toString()
   const cookies = [visitCookie(deps, known ?? makeVisit(deps))]
-  return page(deps, visit, say('buy'), content, { cookies, query: orderText(order) })
+  return page(deps, visit, say('buy'), content, { cookies, query })
 }
 
 const makeVisit = ({ random }: BuyDeps): string => random(24).toBase64({ alphabet: 'base64url' })
@@ -184,7 +189,8 @@ async function sendLetter(deps: BuyDeps, request: Request, visit: Visit, from: A
     amount: String(amount),
     price: String(price),
   }
-  await deps.registration.askToBuy({ email, purchase: JSON.stringify(started) }, visitorOf(request, from))
+  const asked = { email, purchase: JSON.stringify(started), ref: readReferral(form) }
+  await deps.registration.askToBuy(asked, visitorOf(request, from))
   const { say } = visit.writer
   const content = `<p>${say('sentAbout', { email })}</p>`
   return page(deps, visit, say('sent'), content, { cookies: [visitCookie(deps, visitText)] })

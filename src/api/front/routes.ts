@@ -11,6 +11,7 @@ import { createSharedAnswer } from '../respond.ts'
 import { hasSession } from '../session.ts'
 import { readAsked, writePrice } from './calculator.ts'
 import { policyOf, type Site, textIn, writeFront, writeTextPage } from './page.ts'
+import { keepReferral, readReferral } from './referral.ts'
 import { createWriter } from './writer.ts'
 
 export type FrontDeps = {
@@ -112,11 +113,14 @@ function createFront(deps: FrontDeps) {
   return async (request: Request): Promise<Response> => {
     const url = new URL(request.url)
     const language = languageOfUrl(request, url)
-    if (!url.searchParams.has('kind')) return (url.searchParams.has('lang') ? named : unnamed)[language](request)
+    const referral = readReferral(url.searchParams)
+    if (!url.searchParams.has('kind') && referral === undefined)
+      return (url.searchParams.has('lang') ? named : unnamed)[language](request)
     const { catalogue, brand } = await readShown(deps)
     const asked = readAsked(url.searchParams, catalogue)
     const text = writeFront(catalogue, brand, language, siteOf(deps, brand), asked)
-    return new Response(text, { headers: { ...plainHeaders, ...htmlHeaders(brand, language) } })
+    const shown = referral === undefined ? text : keepReferral(text, referral)
+    return new Response(shown, { headers: { ...plainHeaders, ...htmlHeaders(brand, language) } })
   }
 }
 

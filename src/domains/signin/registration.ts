@@ -130,7 +130,12 @@ async function findReferrer(deps: RegistrationDeps, reader: Reader, { email, ref
     : { referrer: found, outcome }
 }
 
-async function enrol(deps: RegistrationDeps, tx: Tx, waiting: Waiting) {
+/** Adds a customer, with the referrer that a code names. */
+export async function enrol(
+  deps: RegistrationDeps,
+  tx: Tx,
+  waiting: Pick<Waiting, 'email' | 'ref'> & { readonly password: string | null },
+) {
   const { email, password } = waiting
   const customer = await deps.customers.addCustomer(tx, registeredName)
   const owner = { kind: 'customer', id: customer.id } as const
