@@ -50,13 +50,15 @@ const files = [
   'search.js',
 ]
 
-/** The articles as Markdown: the path of the page and `.md`. */
-const texts = Object.entries(pages).filter(([path]) => path !== '/docs')
+export type Article = `/docs/${string}`
+
+/** The pages with an article, each of which is Markdown too: the path of the page and `.md`. */
+export const articles = Object.keys(pages).filter((path): path is Article => path !== '/docs')
 
 /** The files of each path, relative to this module. A page is also served with a trailing slash. */
 const sources = new Map([
   ...Object.entries(pages).flatMap(([path, source]) => [[path, source] as const, [`${path}/`, source] as const]),
-  ...texts.map(([path, source]) => [`${path}.md`, source] as const),
+  ...articles.map((path) => [`${path}.md`, pages[path]] as const),
   ...files.map((name) => [`/docs/${name}`, { en: `docs/${name}`, ru: `docs/${name}` }] as const),
 ])
 
@@ -100,6 +102,10 @@ export async function readDocs(
     },
   }
 }
+
+/** The title of an article. */
+export const readTitle = async (article: Article): Promise<string> =>
+  /^# (.+)$/m.exec((await readDocs(`${article}.md`, 'en')).body)?.[1] ?? article
 
 const markdownHeaders = { 'Content-Type': 'text/markdown; charset=utf-8', 'Content-Security-Policy': policy }
 

@@ -35,7 +35,8 @@ import { type ChangeBudget, createChangeBudget, rowsChangedBy } from './change-b
 import type { ConsoleRoute } from './console.ts'
 import { withCors } from './cors.ts'
 import { type ApiProfile, createDescription, customerApiProfile } from './describe.ts'
-import { docsEntrances, docsPaths, readDocs, russianDescriptionPath } from './docs.ts'
+import { docsEntrances, docsPaths, readDocs, readTitle, russianDescriptionPath } from './docs.ts'
+import { createDescriptionFiles, llmsPath, operationPagePath } from './docs-markdown.ts'
 import { createRussianDescription } from './docs-russian.ts'
 import { type AnswerLanguage, languageOf, pageLanguageOf } from './language.ts'
 import { isWhole, type Operation, scopeOf, takesKey } from './operation.ts'
@@ -82,6 +83,9 @@ function methodsByPath(apis: readonly Mounted[], plain: readonly Pick<PlainRoute
   }
   for (const path of [...probes, ...docsPaths, russianDescriptionPath, ...docsEntrances])
     methods.set(path, ['GET', 'HEAD'])
+  methods.set(llmsPath, ['GET', 'HEAD'])
+  for (const { id } of apis.find((each) => each.base === base)?.operations ?? [])
+    methods.set(operationPagePath(id), ['GET', 'HEAD'])
   for (const { path, takes } of plain) {
     const reads = takes === 'POST' ? [] : ['GET', 'HEAD']
     methods.set(path, [...reads, ...(takes === undefined ? [] : ['POST'])])
@@ -320,6 +324,11 @@ function addApi({ app, exact }: Router, api: Mounted, limits: Limits, deps: Http
   const readRussian = createRussianDescription(read)
   const russian = createSharedAnswer(async () => ({ body: await readRussian() }))
   app.get(russianDescriptionPath, ({ req }) => russian(req.raw))
+  const readFile = createDescriptionFiles(read, readTitle)
+  for (const path of [llmsPath, ...api.operations.map(({ id }) => operationPagePath(id))]) {
+    const file = createSharedAnswer(() => readFile(path))
+    app.get(path, ({ req }) => file(req.raw))
+  }
 }
 
 function addProbes(app: App, deps: HttpDeps): void {

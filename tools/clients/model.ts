@@ -1,3 +1,4 @@
+import { clientNameOf } from '../../src/api/client-names.ts'
 import { describe } from '../../src/api/describe.ts'
 import { customerOperations } from '../../src/api/operation-tables.ts'
 
@@ -90,19 +91,12 @@ const compare = (one: string, other: string): number => (one < other ? -1 : 1)
 const isForTokens = ({ security }: Described): boolean =>
   security === undefined || security.some((each) => 'token' in each)
 
-/** `buyDedicated` at `/dedicated/buy` is `dedicated.buy`: the group's noun is left out of the operation's id. */
-function nameOf(id: string, path: string): { readonly group: string; readonly name: string } {
-  const group = path.split('/')[1] ?? ''
-  const noun = group.charAt(0).toUpperCase() + group.slice(1)
-  return { group, name: id.replace(new RegExp(`${noun.replace(/s$/, '')}s?(?=[A-Z]|$)`), '') }
-}
-
 function toMethod(http: 'GET' | 'POST', path: string, described: Described): Method {
   const { operationId: id, summary, parameters = [], requestBody, responses } = described
   const body = requestBody?.content['application/json']?.schema
   const content = responses['200']?.content ?? {}
   const answer = content['application/json']?.schema.properties?.['data'] ?? {}
-  const { group, name } = nameOf(id, path)
+  const { group, name } = clientNameOf(id, path)
   const fields: Field[] = parameters
     .filter((each) => each.in === 'path' || each.in === 'query')
     .map((each) => ({
@@ -147,7 +141,6 @@ function checkNames(methods: readonly Method[]): void {
 }
 
 export const capitalized = (id: string): string => id.charAt(0).toUpperCase() + id.slice(1)
-export const toSnake = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 export const refName = ($ref: string): string => $ref.slice($ref.lastIndexOf('/') + 1)
 
 /** The types that a schema names, without null. */

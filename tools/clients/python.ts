@@ -1,14 +1,5 @@
-import {
-  capitalized,
-  type Field,
-  isNullable,
-  type Method,
-  type Model,
-  refName,
-  type Schema,
-  toSnake,
-  typesOf,
-} from './model.ts'
+import { toSnake } from '../../src/api/client-names.ts'
+import { capitalized, type Field, isNullable, type Method, type Model, refName, type Schema, typesOf } from './model.ts'
 
 const plain: Readonly<Record<string, string>> = { string: 'str', integer: 'int', number: 'float', boolean: 'bool' }
 const keywords = new Set(['from', 'import', 'class', 'def', 'global', 'is', 'in', 'not', 'or', 'and', 'pass', 'None'])
