@@ -138,7 +138,7 @@ describe.each([...engines])('devices of apps at the secret link on %s', (engine)
     expect((await fetchLinks(phone)).answer.status).toBe(200)
   })
 
-  test('the link answers 404 without x-hwid after a reset of devices, and makes a device with it', async () => {
+  test('the link of a subscription without devices answers 404 without x-hwid, and makes a device with it', async () => {
     const { fetchLinks, post } = await subscribe(2)
     expect((await post('/vpn/devices/reset', {})).status).toBe(200)
     const { answer } = await fetchLinks({})
