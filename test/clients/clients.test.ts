@@ -255,6 +255,12 @@ describe('the command line', () => {
     ])
   })
 
+  test('turnpike-client ends with 0 and without a message when its reader closes the pipe first', async () => {
+    const program = 'node node_modules/.bin/turnpike-client help; echo "exit $?" >&2'
+    const shell = `mkfifo closed && { read _ < closed; ${program}; } | { exec 0<&-; echo > closed; }`
+    expect(await clients.run(['sh', '-c', shell])).toEqual({ exit: 0, out: '', err: 'exit 0\n' })
+  })
+
   test('turnpike-client listen forwards each event once more after a 500, signed, and continues at its cursor', async () => {
     const got: { body: string; headers: Headers }[] = []
     const received = Promise.withResolvers<void>()

@@ -1,6 +1,7 @@
 import { type Colour, contrast, isColour, mix, readableOn } from '../../core/colour.ts'
 import type { Contact } from '../../core/contact.ts'
 import { refuseField } from '../../core/refusal.ts'
+import { findUnsafe, isSvg, readUtf8 } from './svg.ts'
 
 export const languages = ['en', 'ru'] as const
 export type TextLanguage = (typeof languages)[number]
@@ -69,35 +70,10 @@ export const shadesOf = (accent: Colour): readonly Colour[] => [
   ...[0.14, 0.3, 0.46].map((share) => mix(accent, '#000000', share)),
 ]
 
-const svgElements = new Set(
-  (
-    'svg g path rect circle ellipse line polyline polygon text tspan defs linearGradient radialGradient stop ' +
-    'clipPath mask title desc use symbol'
-  )
-    .split(' ')
-    .map((name) => name.toLowerCase()),
-)
-
-/** What an SVG contains besides shapes and texts: scripts, styles, links elsewhere. Undefined if there is nothing. */
-export function findUnsafe(svg: string): string | undefined {
-  const text = svg.replace(/<!--[\s\S]*?-->/g, '').replace(/^\uFEFF?\s*<\?xml [^<>]*\?>/, '')
-  const declaration = /<[!?][^\s>]*/.exec(text)?.[0]
-  if (declaration !== undefined) return declaration
-  for (const [, name = ''] of text.matchAll(/<\/?\s*([^\s/>]*)/g)) {
-    if (!svgElements.has(name.toLowerCase())) return `<${name.slice(0, 40)}>`
-  }
-  const handler = /[\s"'/](on\w+)\s*=/i.exec(text)?.[1]
-  if (handler !== undefined) return handler
-  if (/[\s"'/]style\s*=/i.test(text) && /style\s*=\s*(["'])[^"']*(?:url|@|\\|expression)/i.test(text)) return 'style'
-  if (/href\s*=\s*(["'])?(?!\s*["']?#)/i.test(text)) return 'href'
-  if (/url\s*\(\s*(?!["']?#)/i.test(text)) return 'url()'
-  // An entity could spell any of these.
-  return /&(?!amp;|lt;|gt;|quot;|apos;|#)/.test(text) || /&#/.test(text) ? '&' : undefined
-}
-
 const startsWith = (content: Uint8Array, ...bytes: readonly number[]): boolean =>
   bytes.every((byte, at) => content[at] === byte)
 
+/** The type of an image of pixels. */
 function typeOf(content: Uint8Array): string | undefined {
   if (startsWith(content, 0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a)) return 'image/png'
   if (startsWith(content, 0xff, 0xd8, 0xff)) return 'image/jpeg'
@@ -105,9 +81,7 @@ function typeOf(content: Uint8Array): string | undefined {
   if (text.subarray(0, 4).toString('latin1') === 'RIFF' && text.subarray(8, 12).toString('latin1') === 'WEBP') {
     return 'image/webp'
   }
-  return /^\s*(?:<\?xml [^<>]*\?>\s*)?(?:<!--[\s\S]*?-->\s*)*<svg[\s>]/.test(text.toString())
-    ? 'image/svg+xml'
-    : undefined
+  return undefined
 }
 
 /** An image by its bytes: PNG, JPEG, WebP, or SVG without scripts, styles and links. */
@@ -116,8 +90,10 @@ export function readImage(text: string): Pick<Image, 'type' | 'content'> {
   const content = Buffer.from(text, 'base64')
   if (content.length > maxImageBytes) throw refuseField('content', 'image_size', { max_kib: maxImageBytes / 1024 })
   const type = typeOf(content)
-  if (type === undefined) throw refuseField('content', 'image_type')
-  const unsafe = type === 'image/svg+xml' ? findUnsafe(content.toString()) : undefined
+  if (type !== undefined) return { type, content }
+  const svg = readUtf8(content)
+  if (svg === undefined || !isSvg(svg)) throw refuseField('content', 'image_type')
+  const unsafe = findUnsafe(svg)
   if (unsafe !== undefined) throw refuseField('content', 'svg_part', { part: unsafe })
-  return { type, content }
+  return { type: 'image/svg+xml', content }
 }

@@ -139,6 +139,12 @@ const describeOperations = (): string[] =>
     }),
   )
 
+// A reader such as `head` closes the pipe when it has enough. What was bought or changed is done.
+process.stdout.on('error', (error) => {
+  if (!('code' in error) || error.code !== 'EPIPE') throw error
+  process.exit()
+})
+
 try {
   await run(process.argv.slice(2), process.env)
 } catch (error) {
