@@ -11,7 +11,7 @@ export const createMailSender = (
   toLetter: (body: string) => { readonly subject: string; readonly text: string },
 ): Sender => ({
   async send({ url, body }) {
-    const handed = await mail?.send({ to: url.slice('mailto:'.length), ...toLetter(body) })
+    const handed = await mail?.send({ kind: 'alert', to: url.slice('mailto:'.length), ...toLetter(body) })
     return handed === 'taken' ? taken : notTaken
   },
   close: () => {},

@@ -23,19 +23,24 @@ async function startRefusing(): Promise<{ url: string; refused: Promise<void>; c
   return { url: `smtp://127.0.0.1:${port}`, refused, close: () => server.close() }
 }
 
-test('the mail adapter logs the subject and the status 550 of a refused message, without its recipient and text', async () => {
+test('the mail adapter logs the kind and the status 550 of a refused message, without its recipient, subject and text', async () => {
   const server = await startRefusing()
   const lines: string[] = []
   const log = createLog('info', 'shop', (line) => lines.push(line))
   const mail = createMail({ url: server.url, from: 'shop@example.com' }, log)
-  mail.post({ to: 'anna@example.com', subject: 'Your address', text: 'https://shop.example.com/#confirm=1' })
+  mail.post({
+    kind: 'confirm',
+    to: 'anna@example.com',
+    subject: 'Balance 540.00',
+    text: 'https://shop.example.com/#confirm=1',
+  })
   await server.refused
   await mail.close()
   server.close()
   expect(lines.map((line) => JSON.parse(line))).toMatchObject([
-    { event: 'letter not sent', subject: 'Your address', tried: 1, reason: 'EENVELOPE', status: 550 },
+    { event: 'letter not sent', kind: 'confirm', tried: 1, reason: 'EENVELOPE', status: 550 },
   ])
-  for (const hidden of ['anna', 'confirm=1']) expect(lines.join()).not.toContain(hidden)
+  for (const hidden of ['anna', '540.00', 'confirm=1']) expect(lines.join()).not.toContain(hidden)
 })
 
 test('send tells that a recipient was refused for good (550), and that a server without an open port may take it later', async () => {
@@ -44,7 +49,7 @@ test('send tells that a recipient was refused for good (550), and that a server 
     { url: server.url, from: 'shop@example.com' },
     createLog('info', 'shop', () => {}),
   )
-  const letter = { to: 'anna@example.com', subject: 'a', text: 'b' }
+  const letter = { kind: 'expiry', id: 'let_1', to: 'anna@example.com', subject: 'a', text: 'b' }
   expect(await mail.send(letter)).toBe('refused')
   server.close()
   await mail.close()

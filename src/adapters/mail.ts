@@ -13,6 +13,9 @@ function codesOf(fault: unknown) {
   return { reason: code ?? 'unknown', command, status: responseCode }
 }
 
+/** A letter in the log: never its subject, which may have a customer's balance or things. */
+const aboutOf = ({ kind, id }: Letter) => ({ kind, ...(id !== undefined && { id }) })
+
 /** The server refused this recipient or this text for good (RFC 5321, 4.2.1), and not the connection or the sender. */
 const isFinal = ({ reason, command, status }: ReturnType<typeof codesOf>): boolean =>
   Number(status) >= 500 && (reason === 'EMESSAGE' || (reason === 'EENVELOPE' && command === 'RCPT TO'))
@@ -26,7 +29,7 @@ export function createMail(
     { url: settings.url, connectionTimeout: timeoutMs, socketTimeout: timeoutMs },
     { from: settings.from },
   )
-  const toMessage = ({ fromName: name, ...letter }: Letter) =>
+  const toMessage = ({ fromName: name, kind: _kind, id: _id, ...letter }: Letter) =>
     name === undefined ? letter : { ...letter, from: { name, address: settings.from } }
   const waiting: Letter[] = []
   let isStopping = false
@@ -36,9 +39,9 @@ export function createMail(
     for (let tried = 1; ; tried += 1) {
       try {
         await transport.sendMail(toMessage(letter))
-        return log.info('letter sent', { subject: letter.subject })
+        return log.info('letter sent', aboutOf(letter))
       } catch (fault) {
-        log.error('letter not sent', { subject: letter.subject, tried, ...codesOf(fault) })
+        log.error('letter not sent', { ...aboutOf(letter), tried, ...codesOf(fault) })
         if (tried === maxTries || isStopping) return
         await Bun.sleep(waitMs)
       }
@@ -54,17 +57,17 @@ export function createMail(
     async send(letter) {
       try {
         await transport.sendMail(toMessage(letter))
-        log.info('letter sent', { subject: letter.subject })
+        log.info('letter sent', aboutOf(letter))
         return 'taken'
       } catch (fault) {
         const codes = codesOf(fault)
-        log.error('letter not sent', { subject: letter.subject, tried: 1, ...codes })
+        log.error('letter not sent', { ...aboutOf(letter), tried: 1, ...codes })
         return isFinal(codes) ? 'refused' : 'later'
       }
     },
 
     post(letter) {
-      if (waiting.length >= maxWaiting) return log.error('letter dropped', { subject: letter.subject })
+      if (waiting.length >= maxWaiting) return log.error('letter dropped', aboutOf(letter))
       waiting.push(letter)
       sending ??= sendAll()
     },

@@ -7,10 +7,10 @@ export const createNoticeMail = (
   siteUrl: () => string = () => '',
 ): NoticeMail | undefined =>
   mail && {
-    send: ({ id, unsubscribeUrl, ...letter }) =>
+    send: ({ unsubscribeUrl, ...letter }) =>
       mail.send({
         ...letter,
-        messageId: `<${id}@${URL.parse(siteUrl())?.hostname ?? 'localhost'}>`,
+        messageId: `<${letter.id}@${URL.parse(siteUrl())?.hostname ?? 'localhost'}>`,
         headers: {
           'List-Unsubscribe': `<${unsubscribeUrl}>`,
           'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',

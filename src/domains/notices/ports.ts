@@ -4,6 +4,7 @@ export type Handed = 'taken' | 'refused' | 'later'
 export type NoticeMail = {
   /** Tries once. */
   send(letter: {
+    readonly kind: string
     readonly to: string
     readonly subject: string
     readonly text: string

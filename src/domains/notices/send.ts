@@ -71,7 +71,7 @@ async function send(deps: NoticeDeps, mail: NoticeMail, lease: string, of: Claim
   const written = await render(deps, letter, language, url)
   // Its events were deleted by age, or its mailing has no text.
   const handed = written
-    ? await mail.send({ ...written, to: address, id: letter.id, unsubscribeUrl: url })
+    ? await mail.send({ ...written, kind: letter.kind, to: address, id: letter.id, unsubscribeUrl: url })
     : ('refused' as const)
   const nowMs = deps.clock()
   const again = handed === 'later' ? retryAt(letter.tries, nowMs) : undefined

@@ -60,5 +60,5 @@ const letters: Readonly<Record<Occasion, LetterText>> = {
 /** A letter in Russian and English. */
 export function letterOf(occasion: Occasion, to: string, url: string): Letter {
   const { subject, ru, en } = letters[occasion]
-  return { to, subject, text: `${ru}\n\n${url}\n\n${en}\n` }
+  return { kind: occasion, to, subject, text: `${ru}\n\n${url}\n\n${en}\n` }
 }

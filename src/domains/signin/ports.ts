@@ -19,6 +19,10 @@ export type Codes = {
 }
 
 export type Letter = {
+  /** What the letter is, for the log. Its subject may have a customer's balance or things. */
+  readonly kind: string
+  /** The row of a notice. */
+  readonly id?: string
   readonly to: string
   readonly subject: string
   readonly text: string
