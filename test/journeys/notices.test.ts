@@ -93,7 +93,7 @@ describe.each([...engines])('notices by e-mail on %s', (engine) => {
     expect(text).toContain(headerOf(letter, 'List-Unsubscribe').slice(1, -1))
   })
 
-  test('a POST without a session to the link of a letter ends its kind, a GET and a forged link do not', async () => {
+  test('a POST without a session to the link of a letter ends its kind, a GET, a forged link and one after an erasure change nothing', async () => {
     const { customer, token, choose, letters } = await newReader()
     await choose(['expiry', 'traffic'])
     await note(customer, 'proxy.expired', endOf(4))
@@ -116,6 +116,10 @@ describe.each([...engines])('notices by e-mail on %s', (engine) => {
     service.clock.advance(2 * minuteMs)
     await pass()
     expect(letters()).toHaveLength(1)
+    const { erasing, db } = service.services
+    await erasing.erase(customer, { by: 'operator', isConfirmed: () => true })
+    expect((await fetch(url, { method: 'POST', body })).status).toBe(200)
+    expect(await db.all('SELECT * FROM notice_choices WHERE customer_id = $1', [customer])).toEqual([])
   })
 
   test('a customer gets 2 letters a day with TURNPIKE_NOTICES_PER_DAY=2, and the next day one with the rest', async () => {

@@ -51,6 +51,8 @@ async function write(
   change: (before: NoticeChoices) => Pick<NoticeChoices, 'kinds' | 'language'>,
 ): Promise<void> {
   await deps.db.transact(async (tx) => {
+    // Links in old letters still work after an erasure, and must not write the customer's row again.
+    if (await deps.ledger.isErased(tx, customer)) return
     const doneSeq = await deps.events.lastOf(tx, customer)
     await store.insertChoices(tx, { ...defaultChoices(customer), doneSeq, changedAt: deps.clock() })
     const before = (await store.lockChoices(tx, customer)) ?? defaultChoices(customer)

@@ -13,7 +13,7 @@ export type NoticeDeps = {
   readonly random: RandomBytes
   readonly vault: Vault
   readonly events: Pick<Events, 'note' | 'between' | 'lastOf'>
-  readonly ledger: Pick<Ledger, 'balance'>
+  readonly ledger: Pick<Ledger, 'balance' | 'isErased'>
   readonly identities: Pick<Identities, 'profile'>
   /** Undefined where the shop sends no e-mail. */
   readonly mail: NoticeMail | undefined
