@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { maxKept, trimEvery } from '../../src/domains/requests/rules.ts'
+import { kindOf, maxKept, maxWaitingOf, type RequestKind, trimEvery } from '../../src/domains/requests/rules.ts'
 import { engines } from '../harness/database.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { openSecondShop } from '../harness/vpn.ts'
@@ -29,18 +29,20 @@ describe.each([...engines])('GET /requests on %s', (engine) => {
   const requestsOf = async (of = token, query = ''): Promise<Shown[]> =>
     (await service.get(`/requests${query}`, { token: of })).data.requests
   const rowsOf = (of: string) =>
-    service.services.db.all<{ is_read: bigint }>('SELECT * FROM request_log WHERE customer_id = $1', [of])
-  const note = (of: typeof customer, id: string, isRead: boolean) =>
+    service.services.db.all<{ is_read: bigint; status: bigint }>('SELECT * FROM request_log WHERE customer_id = $1', [
+      of,
+    ])
+  const note = (of: typeof customer, id: string, kind: RequestKind) =>
     service.services.requests.note({
       customer: of,
       at: service.clock.nowMs,
       id,
-      operation: isRead ? 'getBalance' : 'buyDedicated',
-      status: isRead ? 200 : 409,
-      reason: isRead ? null : 'out_of_stock',
+      operation: kind === 'reads' ? 'getBalance' : 'buyDedicated',
+      status: kind === 'refusals' ? 429 : 200,
+      reason: kind === 'refusals' ? 'rate_limited' : null,
       key: null,
       token: null,
-      isRead,
+      isRead: kind === 'reads',
     })
 
   test('the log has the id, operation, status, reason, key and token of a purchase and a refusal, and no secret', async () => {
@@ -80,7 +82,7 @@ describe.each([...engines])('GET /requests on %s', (engine) => {
 
   test('pages go back without gaps and repetitions, also within one millisecond', async () => {
     const other = await service.newCustomer()
-    for (let index = 0; index < 7; index += 1) note(other.customer, `request-${index}`, false)
+    for (let index = 0; index < 7; index += 1) note(other.customer, `request-${index}`, 'changes')
     const seen: string[] = []
     for (let cursor = ''; ; ) {
       const { data } = await service.get(`/requests?limit=3${cursor}`, { token: other.token })
@@ -105,31 +107,29 @@ describe.each([...engines])('GET /requests on %s', (engine) => {
     }
   })
 
-  test('the log keeps at most 5,000 changes and refusals and 1,000 reads of a customer, and 200 more of each', async () => {
+  test('7,000 refusals evict refusals beyond 2,000 and no purchase, and of 5,600 changes 5,000 stay, and 200 more of each', async () => {
     const { customer: busy } = await service.newCustomer()
-    for (let round = 0; round < 14; round += 1) {
-      service.clock.advance(1)
-      for (let index = 0; index < 700; index += 1) note(busy, `busy-${round}-${index}`, index % 2 === 0)
-      await service.services.requests.write()
+    const noteMany = async (kind: RequestKind, count: number) => {
+      for (let done = 0; done < count; done += maxWaitingOf[kind]) {
+        service.clock.advance(1)
+        for (let index = 0; index <= maxWaitingOf[kind]; index += 1) note(busy, `${kind}-${done + index}`, kind)
+        await service.services.requests.write()
+      }
     }
-    const kept = await rowsOf(busy)
-    const reads = kept.filter((row) => row.is_read === 1n).length
-    expect(kept.length - reads).toBeLessThanOrEqual(maxKept.others + trimEvery)
-    expect(kept.length - reads).toBe(14 * 350)
-    expect(reads).toBe(14 * 50)
-    for (let round = 0; round < 10; round += 1) {
-      service.clock.advance(1)
-      for (let index = 0; index < 500; index += 1) note(busy, `more-${round}-${index}`, false)
-      for (let index = 0; index < 50; index += 1) note(busy, `read-${round}-${index}`, true)
-      await service.services.requests.write()
+    const countOf = async (kind: RequestKind) =>
+      (await rowsOf(busy)).filter((row) => kindOf({ isRead: row.is_read === 1n, status: Number(row.status) }) === kind)
+        .length
+    await noteMany('changes', 3000)
+    await noteMany('reads', 1500)
+    await noteMany('refusals', 7000)
+    expect([await countOf('changes'), (await countOf('refusals')) >= maxKept.refusals]).toEqual([3000, true])
+    await noteMany('changes', 2600)
+    for (const kind of ['changes', 'refusals', 'reads'] as const) {
+      expect([kind, (await countOf(kind)) <= maxKept[kind] + trimEvery]).toEqual([kind, true])
     }
-    const after = await rowsOf(busy)
-    const readsAfter = after.filter((row) => row.is_read === 1n).length
-    expect(after.length - readsAfter).toBeLessThanOrEqual(maxKept.others + trimEvery)
-    expect(readsAfter).toBeLessThanOrEqual(maxKept.reads + trimEvery)
   })
 
-  test('requests are deleted after 7 days in parts of the given size, and with their customer', async () => {
+  test('requests are deleted after 7 days in parts of the given size, and with their customer, for whom none is written later', async () => {
     const before = await requestsOf()
     expect(before.length).toBeGreaterThan(2)
     service.clock.advance(7 * dayMs)
@@ -140,7 +140,10 @@ describe.each([...engines])('GET /requests on %s', (engine) => {
     expect(deleted).toBeGreaterThan(5000)
     await requestsOf()
     expect((await rowsOf(customer)).length).toBeGreaterThan(0)
+    note(customer, 'waited', 'changes')
     await service.services.erasing.erase(customer, { by: 'operator', isConfirmed: () => true })
+    note(customer, 'during', 'changes')
+    await service.services.requests.write()
     expect(await rowsOf(customer)).toEqual([])
   })
 })

@@ -2,19 +2,18 @@ import type { CustomerId } from '../../core/ids.ts'
 import type { Clock } from '../../core/time.ts'
 import type { Database } from '../../db/transaction.ts'
 import {
+  kindOf,
   type LoggedRequest,
   maxKept,
   maxWaiting,
   maxWaitingOf,
+  type RequestKind,
   type RequestPosition,
   requestsKeptMs,
   type ShownRequest,
   trimEvery,
 } from './rules.ts'
 import * as store from './store.ts'
-
-type Kind = keyof typeof maxKept
-const kindOf = ({ isRead }: LoggedRequest): Kind => (isRead ? 'reads' : 'others')
 
 /** Customers whose rows since the last trimming are counted; a customer beyond is trimmed at every writing. */
 const maxCounted = 10_000
@@ -37,7 +36,7 @@ export function createRequestLog({ db, clock }: { readonly db: Database; readonl
     if (rows.length === 0) return
     waiting = []
     waitingOf = new Map()
-    await db.transact(async (tx) => store.insertRequests(tx, rows))
+    await db.transact((tx) => store.insertRequests(tx, rows))
     for (const [name, of] of Map.groupBy(rows, (row) => `${kindOf(row)} ${row.customer}`)) {
       const count = (written.get(name) ?? trimEvery) + of.length
       const [first] = of
@@ -47,8 +46,8 @@ export function createRequestLog({ db, clock }: { readonly db: Database; readonl
     }
   }
 
-  const trim = (customer: CustomerId, kind: Kind): Promise<number> =>
-    db.transact((tx) => store.trimRequests(tx, customer, kind === 'reads', maxKept[kind]))
+  const trim = (customer: CustomerId, kind: RequestKind): Promise<number> =>
+    db.transact((tx) => store.trimRequests(tx, customer, kind, maxKept[kind]))
 
   /** Writes what waits, one call after another. What a failing call had taken is lost. */
   function write(): Promise<void> {

@@ -1,8 +1,8 @@
 import type { CustomerId } from '../../core/ids.ts'
 import { columnsOf, flag, idColumn, int, orNull, recordsOf, textColumn } from '../../db/columns.ts'
-import { sendRows } from '../../db/rows.ts'
+import { allOf, sendRows } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
-import type { LoggedRequest, RequestPosition, ShownRequest } from './rules.ts'
+import type { LoggedRequest, RequestKind, RequestPosition, ShownRequest } from './rules.ts'
 
 const columns = columnsOf<LoggedRequest>({
   customer: idColumn('customer_id'),
@@ -23,8 +23,18 @@ const shown = recordsOf(
   }),
 )
 
-export const insertRequests = (tx: Tx, requests: readonly LoggedRequest[]): void =>
-  sendRows(tx, `INSERT INTO request_log (${columns.names})`, requests.map(columns.values), 'ON CONFLICT DO NOTHING')
+/** Writes requests, without those of erased customers, which waited in memory during the erasure. */
+export async function insertRequests(tx: Tx, requests: readonly LoggedRequest[]): Promise<void> {
+  const customers = [...new Set(requests.map((each) => each.customer))]
+  const rows = await allOf<{ customer_id: string }>(
+    tx,
+    customers,
+    (among) => `SELECT customer_id FROM erasures WHERE customer_id IN (${among})`,
+  )
+  const erased = new Set(rows.map((row) => row.customer_id))
+  const kept = requests.filter((each) => !erased.has(each.customer)).map(columns.values)
+  sendRows(tx, `INSERT INTO request_log (${columns.names})`, kept, 'ON CONFLICT DO NOTHING')
+}
 
 /** A customer's requests before a position, newest first. */
 export const listRequests = (reader: Reader, customer: CustomerId, before: RequestPosition, limit: number) =>
@@ -36,13 +46,19 @@ export const listRequests = (reader: Reader, customer: CustomerId, before: Reque
     [customer, before.at, before.id, limit],
   )
 
+const ofKind: Record<RequestKind, string> = {
+  changes: 'is_read = 0 AND status < 400',
+  refusals: 'status >= 400',
+  reads: 'is_read = 1',
+}
+
 /** Deletes all but the newest `kept` rows of a kind. */
-export const trimRequests = (tx: Tx, customer: CustomerId, isRead: boolean, kept: number): Promise<number> =>
+export const trimRequests = (tx: Tx, customer: CustomerId, kind: RequestKind, kept: number): Promise<number> =>
   tx.run(
-    `DELETE FROM request_log WHERE customer_id = $1 AND is_read = $2 AND (at, request_id) <=
-       (SELECT at, request_id FROM request_log WHERE customer_id = $1 AND is_read = $2
-        ORDER BY at DESC, request_id DESC LIMIT 1 OFFSET $3)`,
-    [customer, isRead ? 1 : 0, kept],
+    `DELETE FROM request_log WHERE customer_id = $1 AND ${ofKind[kind]} AND (at, request_id) <=
+       (SELECT at, request_id FROM request_log WHERE customer_id = $1 AND ${ofKind[kind]}
+        ORDER BY at DESC, request_id DESC LIMIT 1 OFFSET $2)`,
+    [customer, kept],
   )
 
 export const deleteOld = (tx: Tx, before: number, limit: number): Promise<number> =>

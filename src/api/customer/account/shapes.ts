@@ -134,7 +134,7 @@ const loggedRequest = named('LoggedRequest', {
 export const listRequests = operation('listRequests', 'GET /requests', {
   summary: 'List your own requests of the last 7 days, newest first',
   description:
-    'Without bodies and secrets. The newest 5000 changes and refusals and the newest 1000 successful reads are kept. ' +
+    'Without bodies and secrets. The newest 5000 changes, 2000 refusals and 1000 successful reads are kept. ' +
     'Requests to another shop process appear within a second or two; a crash of the shop loses those of the last ' +
     'second. For money and goods look at `GET /orders`: this log decides nothing.',
   query: z.object(pageQuery),
