@@ -38,3 +38,26 @@ test('doc_url is relative while the shop does not know its address', () => {
   expect(docUrlOf('token_missing', '')).toBe('/docs/reasons#token_missing')
   expect(docUrlOf('token_missing', 'https://shop.example/')).toBe('https://shop.example/docs/reasons#token_missing')
 })
+
+test('the search index of /docs has each article and each reason, at addresses that answer 200, in at most 40 KB gzipped', async () => {
+  const service = await startService('sqlite')
+  try {
+    for (const language of languages) {
+      const answer = await fetch(`${service.url}/docs/search.json?lang=${language}`)
+      const text = await answer.text()
+      expect(Bun.gzipSync(text).length).toBeLessThan(40_000)
+      const entries = JSON.parse(text) as [string, string, string][]
+      const reasons = entries.filter(([, href]) => href.includes('#'))
+      expect(reasons.map(([reason]) => reason).toSorted()).toEqual(apiReasons.toSorted())
+      const pages = entries.filter(([, href]) => !href.includes('#'))
+      expect(pages.map(([, href]) => href)).toContain(`/docs/guides/rounding?lang=${language}`)
+      for (const [, href] of pages) expect([href, (await fetch(service.url + href)).status]).toEqual([href, 200])
+      const word = language === 'ru' ? 'копейках' : 'kopecks'
+      expect(pages.flatMap(([, href, words]) => (words.includes(word) ? [href] : []))).toEqual([
+        `/docs/guides/rounding?lang=${language}`,
+      ])
+    }
+  } finally {
+    await service.stop()
+  }
+})

@@ -38,6 +38,7 @@ import { type ApiProfile, createDescription, customerApiProfile } from './descri
 import { docsEntrances, docsPaths, readDocs, readTitle, russianDescriptionPath } from './docs.ts'
 import { createDescriptionFiles, llmsPath, operationPagePath } from './docs-markdown.ts'
 import { createRussianDescription } from './docs-russian.ts'
+import { readSearchIndex, searchIndexPath } from './docs-search.ts'
 import { type AnswerLanguage, languageOf, pageLanguageOf } from './language.ts'
 import { isWhole, type Operation, scopeOf, takesKey } from './operation.ts'
 import { createPublicServing, type PublicOperation } from './public-api.ts'
@@ -83,6 +84,7 @@ function methodsByPath(apis: readonly Mounted[], plain: readonly Pick<PlainRoute
   }
   for (const path of [...probes, ...docsPaths, russianDescriptionPath, ...docsEntrances])
     methods.set(path, ['GET', 'HEAD'])
+  methods.set(searchIndexPath, ['GET', 'HEAD'])
   methods.set(llmsPath, ['GET', 'HEAD'])
   for (const { id } of apis.find((each) => each.base === base)?.operations ?? [])
     methods.set(operationPagePath(id), ['GET', 'HEAD'])
@@ -361,9 +363,20 @@ function addPages(app: App, deps: HttpDeps): void {
     }
     app.get(path, ({ req }) => serve[pageLanguageOf(req.query('lang'), req.raw.headers)](req.raw))
   }
+  const index = {
+    en: createSharedAnswer(searchIndexReader('en')),
+    ru: createSharedAnswer(searchIndexReader('ru')),
+  }
+  app.get(searchIndexPath, ({ req }) => index[pageLanguageOf(req.query('lang'), req.raw.headers)](req.raw))
   for (const path of docsEntrances) {
     app.get(path, () => new Response(null, { status: 302, headers: { ...plainHeaders, Location: '/docs' } }))
   }
+}
+
+/** The articles are part of the program, so the index is made once. */
+function searchIndexReader(language: AnswerLanguage) {
+  let made: Promise<string> | undefined
+  return async () => ({ body: await (made ??= readSearchIndex(language)) })
 }
 
 async function answerNoted(

@@ -4,6 +4,7 @@ import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-c
 import { getBalance, getOrder, listOrders, listTransactions } from '../../src/api/customer/account/shapes.ts'
 import { describe } from '../../src/api/describe.ts'
 import { docsPaths, readDocs } from '../../src/api/docs.ts'
+import { readSearchIndex, searchIndexPath } from '../../src/api/docs-search.ts'
 import { type Operation, operationsOf } from '../../src/api/operation.ts'
 import { waitLimitMs } from '../harness/until.ts'
 import { openChromium, readyWithinMs } from './chromium.ts'
@@ -63,6 +64,7 @@ function openStandIn(operations: readonly Operation[]): Site {
     ),
     fetch: async (request) => {
       const { pathname: path, origin } = new URL(request.url)
+      if (path === searchIndexPath) return new Response(await readSearchIndex('en'))
       const shop = { version: '0.1.0', url: `${origin}/api/v1` }
       if (path === '/api/v1/openapi.json') return Response.json(describe(operations, shop))
       return toAnswer(request, path)
@@ -162,6 +164,21 @@ test('the docs page has no serious accessibility violation, and groups without a
     expect(await page.locator('#docs-list h2:visible').allInnerTexts()).toHaveLength(1)
     expect(await findBarriers(page)).toEqual([])
   }))
+
+test.each(['light', 'dark'] as const)(
+  'the docs page and a guide at 375 pixels in the %s theme have no serious accessibility violation',
+  (colorScheme) =>
+    visit(`${site.url}/docs`, async ({ page }) => {
+      await page.emulateMedia({ colorScheme })
+      await page.setViewportSize({ width: 375, height: 812 })
+      await sectionOf(page, 'getOrder').waitFor()
+      expect(await findBarriers(page)).toEqual([])
+      await page.locator('summary').first().click()
+      expect(await findBarriers(page)).toEqual([])
+      await page.goto(`${site.url}/docs/guides/first-purchase`)
+      expect(await findBarriers(page)).toEqual([])
+    }),
+)
 
 test('a link to an operation opens the docs page at it', () =>
   visit(`${site.url}/docs#getOrder`, async ({ page }) => {

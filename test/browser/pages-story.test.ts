@@ -230,6 +230,12 @@ describe.each([...enginesOf('sqlite')])('pages story on %s', (engine) => {
       expect(await items.locator('css:light=.method').allInnerTexts()).not.toContain('GET')
       await page.keyboard.press('Escape')
       expect(await items.count()).toBe(all)
+      await page.keyboard.type('kopecks')
+      await shown(page.locator('css:light=#docs-pages a').first())
+      const pages = page.locator('css:light=#docs-pages a')
+      expect(await pages.allInnerTexts()).toEqual(['Rounding'])
+      await page.keyboard.press('Escape')
+      expect(await pages.count()).toBe(0)
     })
 
     test('a Russian browser gets /docs in Russian and can switch, and no message of a script lacks its translation', async () => {

@@ -11,6 +11,7 @@ const russian = {
   Token: 'Токен',
   'Login grammar': 'Как устроен логин',
   Guides: 'Руководства',
+  'Guides and reasons': 'Руководства и причины',
   Refusals: 'Отказы',
   Changelog: 'Изменения',
   Events: 'События',

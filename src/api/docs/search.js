@@ -2,6 +2,10 @@ import { el } from './elements.js'
 import { say } from './messages.js'
 
 const textOf = new Map()
+const mostPages = 12
+
+/** Title, address and words of the guides and reasons: loaded when the field first gets the focus. */
+let pages = []
 
 /** Puts an item of the list into the search, with all that names its operation. */
 export function searchable(item, { id, summary, description, path, method, tag, parameters, body }) {
@@ -16,13 +20,31 @@ export function startSearch(menu) {
   const keys = { 'aria-keyshortcuts': '/ Control+K', autocomplete: 'off', spellcheck: 'false' }
   const field = el('input', { type: 'search', placeholder: `${label} ( / )`, 'aria-label': label, ...keys })
   const count = el('p', { class: 'note', role: 'status' })
-  menu.querySelector('summary').after(field, count)
+  const pageList = el('ul', {})
+  const pageGroup = el('div', { class: 'group', id: 'docs-pages' }, el('h2', {}, say('Guides and reasons')), pageList)
+  menu.querySelector('summary').after(field, count, pageGroup)
+
+  async function loadPages() {
+    const answer = await fetch(`/docs/search.json?lang=${document.documentElement.lang}`, { credentials: 'omit' })
+    if (answer.ok) pages = await answer.json()
+    filter()
+  }
+  // Without the index the search finds operations.
+  field.addEventListener('focus', () => void loadPages().catch(() => undefined), { once: true })
+
+  function findPages(words) {
+    const found = pages.filter((page) => words.every((word) => page.join(' ').toLowerCase().includes(word)))
+    return found.slice(0, mostPages).map(([title, href]) => el('li', {}, el('a', { href }, title)))
+  }
 
   function filter() {
     const words = field.value.toLowerCase().split(/\s+/)
     for (const [item, text] of textOf) item.hidden = !words.every((word) => text.includes(word))
     const found = [...textOf.keys()].filter((item) => !item.hidden)
-    count.textContent = field.value.trim() === '' ? '' : say('{} found', found.length)
+    const isBlank = field.value.trim() === ''
+    pageList.replaceChildren(...(isBlank ? [] : findPages(words)))
+    found.push(...pageList.children)
+    count.textContent = isBlank ? '' : say('{} found', found.length)
     return found
   }
   field.addEventListener('input', filter)
