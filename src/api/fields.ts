@@ -4,10 +4,12 @@ import { type Kopecks, readRoubles } from '../core/money.ts'
 import { Refusal } from '../core/refusal.ts'
 import { toIso } from '../core/time.ts'
 import {
+  bytesOf,
   isMetadataKey,
   isMetadataValue,
   type Metadata,
   type MetadataChange,
+  maxBytesFor,
   maxMetadataKey,
   maxMetadataKeys,
   maxMetadataValue,
@@ -151,11 +153,19 @@ const metadataKey = () => z.string().refine(isMetadataKey).openapi({ maxLength: 
 const metadataValue = () =>
   z
     .string()
-    .refine(isMetadataValue, problem('max_characters', { max: maxMetadataValue }))
+    .refine(isMetadataValue, problem('printable', { from: 0, to: maxMetadataValue }))
     .openapi({ maxLength: maxMetadataValue })
 const hasFewKeys = (pairs: object): boolean => Object.keys(pairs).length <= maxMetadataKeys
 const tooManyKeys = problem('max_items', { max: maxMetadataKeys })
-const metadataLimits = 'Up to 20 keys of 40 characters, values of 500. Part of the request for `Idempotency-Key`.'
+/** Refuses pairs that a request copies to so many things, if they are too large. */
+export function checkCopies(context: z.RefinementCtx, pairs: MetadataChange, things: number, path: string[] = []) {
+  const max = maxBytesFor(things)
+  if (bytesOf(pairs) <= max) return
+  context.addIssue({ code: 'custom', path, message: problem('max_json_bytes', { max, things }) })
+}
+const metadataLimits =
+  'Up to 20 keys of 40 characters, values of 500, no control characters, 4096 bytes as JSON; for many proxies 262144 ' +
+  'bytes divided by their number and one. Part of the request for `Idempotency-Key`.'
 const exampleMetadata: Metadata = { client: '4711' }
 
 /** A customer's own pairs in a request that creates something. */
@@ -163,6 +173,7 @@ export const newMetadata = (description: string) =>
   z
     .record(metadataKey(), metadataValue())
     .refine(hasFewKeys, tooManyKeys)
+    .superRefine((pairs, context) => checkCopies(context, pairs, 1))
     .transform((pairs): Metadata => pairs)
     .optional()
     .openapi({
@@ -177,6 +188,7 @@ export const metadataChange = () =>
   z
     .record(metadataKey(), metadataValue().nullable())
     .refine(hasFewKeys, tooManyKeys)
+    .superRefine((pairs, context) => checkCopies(context, pairs, 1))
     .transform((pairs): MetadataChange => pairs)
     .openapi({
       type: 'object',

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { kopecks } from '../../src/core/money.ts'
 import { engines } from '../harness/database.ts'
 import { type Service, startService } from '../harness/service.ts'
 
@@ -102,13 +103,17 @@ describe.each([...engines])('metadata on %s', (engine) => {
     expect(verified?.findings).toEqual([])
   })
 
-  test('20 keys of 40 characters with values of 500 are accepted; more are refused with 400 and change nothing', async () => {
-    const { id } = (await buyProxies(1, keysOf(20, 'я'.repeat(500)))).data.proxies[0]
+  test('20 keys of 40 characters, values of 500 and 4,096 bytes are accepted; more and control characters are refused with 400', async () => {
+    const { id } = (await buyProxies(1, keysOf(20, 'я'.repeat(80)))).data.proxies[0]
     const long = 'k'.repeat(40)
     for (const metadata of [
       keysOf(21),
       { [`${long}k`]: '1' },
       { a: 'v'.repeat(501) },
+      { a: '\u0001' },
+      { a: 'two\nlines' },
+      { 'key\t': '1' },
+      keysOf(20, 'я'.repeat(120)),
       { 'a[b]': '1' },
       { a: 1 },
       { a: ['1'] },
@@ -121,9 +126,44 @@ describe.each([...engines])('metadata on %s', (engine) => {
     }
     expect((await set('proxy', id, { one: 'more' })).error.details[0]).toMatchObject({ reason: 'max_items' })
     expect((await set('proxy', id, { 'key 0': null, [long]: 'v' })).status).toBe(200)
+    expect((await set('proxy', id, { 'key 1': 'v'.repeat(500), 'key 2': '' })).status).toBe(200)
+    const together = await set('proxy', id, { 'key 3': 'v'.repeat(500), 'key 4': 'v'.repeat(500) })
+    expect(together.error.details[0]).toMatchObject({
+      field: 'metadata',
+      reason: 'max_json_bytes',
+      params: { max: 4096 },
+    })
     expect(Object.keys((await get(`/dedicated/${id}`)).metadata)).toHaveLength(20)
     const search = await service.get('/dedicated/list?metadata[a]=1&metadata[a]=2', { token })
     expect(search.status).toBe(400)
+  })
+
+  test('metadata that a purchase or its payment would copy beyond 256 KiB is refused with its limit, and nothing is charged', async () => {
+    const balance = async () => (await get('/balance')).balance_rub
+    const before = await balance()
+    const order = { country_code: 'DE', period: 30, count: 1000, ipv: 6 }
+    const limit = { reason: 'max_json_bytes', params: { max: 261, things: 1001 } }
+    const inJson = (bytes: number) => ({ a: 'v'.repeat(bytes - '{"a":""}'.length) })
+    const refused = await post('/dedicated/buy', { ...order, metadata: inJson(262) })
+    expect([refused.status, refused.error.charged]).toEqual([400, false])
+    expect(refused.error.details).toMatchObject([{ field: 'metadata', ...limit }])
+    const purchase = { product: 'dedicated', ...order, metadata: inJson(262) }
+    const unpaid = await post('/payments', { amount_rub: 50_000, method: 'sandbox', purchase })
+    expect(unpaid.error.details).toMatchObject([{ field: 'purchase.metadata', ...limit }])
+    const sold = service.services.orders.sell(
+      { by: { customer, token: null }, key: undefined, metadata: keysOf(8, 'v'.repeat(499)) },
+      { product: 'dedicated', action: 'buy', input: {} },
+      async (sale) => {
+        await sale.charge({ price: kopecks(1n), calculation: {}, note: 'one' })
+        sale.attachMetadata('proxy', [...Array(64).keys()])
+      },
+    )
+    expect(await sold.catch(String)).toContain('4032 bytes')
+    expect(await balance()).toBe(before)
+    const bought = await post('/dedicated/buy', { ...order, metadata: inJson(261) })
+    expect(bought.data.proxies).toHaveLength(1000)
+    const plainBytes = JSON.stringify({ ...bought.data.proxies[0], metadata: {} }).length * 1000
+    expect(bought.text.length - plainBytes).toBeLessThan(280 * 1024)
   })
 
   test('50 requests at once never give a proxy more than 20 keys', async () => {

@@ -4,6 +4,7 @@ const rub = createRub('en')
 const count = createPlural('en')
 const days = (number: number): string => count(number, { one: 'day', other: 'days' })
 const characters = (number: number): string => count(number, { one: 'character', other: 'characters' })
+const bytes = (number: number): string => count(number, { one: 'byte', other: 'bytes' })
 const items = (number: number): string => count(number, { one: 'item', other: 'items' })
 const upTo = (from: number, to: number): string => (from === 0 ? `at most ${to}` : `${from} to ${to}`)
 export const listed = (values: readonly (string | number)[]): string => values.join(', ')
@@ -110,6 +111,10 @@ export const problemsEn = {
   min_characters: (of: { min: number }) => `must have at least ${characters(of.min)}`,
   max_characters: (of: { max: number }) => `must have at most ${characters(of.max)}`,
   min_items: (of: { min: number }) => `must have at least ${items(of.min)}`,
+  max_json_bytes: (of: { max: number; things: number }) =>
+    of.things === 1
+      ? `must have at most ${bytes(of.max)} as JSON`
+      : `must have at most ${bytes(of.max)} as JSON, because it is copied to ${of.things} things`,
   max_items: (of: { max: number }) => `must have at most ${items(of.max)}`,
   characters: (of: { from: number; to: number }) => `must be ${of.from} to ${characters(of.to)}`,
   printable: (of: { from: number; to: number }) => `must be ${upTo(of.from, of.to)} printable characters`,

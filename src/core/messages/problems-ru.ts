@@ -6,6 +6,7 @@ const count = createPlural('ru')
 const days = (number: number): string => count(number, { one: 'день', few: 'дня', other: 'дней' })
 /** In the genitive, after `не меньше`, `до` and the like. */
 const characters = (number: number): string => count(number, { one: 'символа', other: 'символов' })
+const bytes = (number: number): string => count(number, { one: 'байта', other: 'байт' })
 const items = (number: number): string => count(number, { one: 'элемента', other: 'элементов' })
 const unknownFields = (number: number): string =>
   count(number, { one: 'неизвестное поле', few: 'неизвестных поля', other: 'неизвестных полей' })
@@ -103,6 +104,10 @@ export const problemsRu: ProblemSentences = {
   min_characters: (of) => `должно быть не короче ${characters(of.min)}`,
   max_characters: (of) => `должно быть не длиннее ${characters(of.max)}`,
   min_items: (of) => `должно быть не меньше ${items(of.min)}`,
+  max_json_bytes: (of) =>
+    of.things === 1
+      ? `должно быть не больше ${bytes(of.max)} в виде JSON`
+      : `должно быть не больше ${bytes(of.max)} в виде JSON, потому что копируется в ${of.things} объектов`,
   max_items: (of) => `должно быть не больше ${items(of.max)}`,
   characters: (of) => `должно быть от ${of.from} до ${characters(of.to)}`,
   printable: (of) => `должно состоять из ${upTo(of.from, of.to)} печатных символов`,

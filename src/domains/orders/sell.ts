@@ -12,7 +12,7 @@ import type { DomainEvent } from '../events/rules.ts'
 import type { Ledger, Payer } from '../ledger/index.ts'
 import { type Account, assertCovers } from '../ledger/rules.ts'
 import { attachMetadata } from '../metadata/index.ts'
-import { type Metadata, type MetadataKind, noMetadata } from '../metadata/rules.ts'
+import { assertCopiesFit, type Metadata, type MetadataKind, noMetadata } from '../metadata/rules.ts'
 import { keyReused, requestInProgress } from './errors.ts'
 import {
   answerContext,
@@ -93,7 +93,7 @@ export type Sale = {
   readonly nowMs: number
   /** The customer's own pairs for the order and what it delivers. */
   readonly metadata: Metadata
-  /** Writes these pairs on new things. `charge` writes them on the order. */
+  /** Writes these pairs on new things, and refuses too many bytes. `charge` writes them on the order. */
   attachMetadata(kind: MetadataKind, subjects: readonly (string | number)[]): void
   /** Refuses a price above the buyer's limit or the balance, before goods are taken. `charge` refuses them too. */
   assertPayable(price: Kopecks): void
@@ -242,7 +242,10 @@ function openSale(
     account,
     nowMs,
     metadata,
-    attachMetadata: (kind, subjects) => attachMetadata(tx, by.customer, kind, subjects, metadata),
+    attachMetadata(kind, subjects) {
+      assertCopiesFit(metadata, 1 + subjects.length)
+      attachMetadata(tx, by.customer, kind, subjects, metadata)
+    },
     priceCharged: () => charged,
     events: () => events,
     assertPayable(price) {

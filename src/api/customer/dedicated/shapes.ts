@@ -11,6 +11,7 @@ import {
   bodyInteger,
   bodyOneOf,
   bodyTerm,
+  checkCopies,
   choice,
   exampleAt,
   flag,
@@ -289,7 +290,10 @@ export const buyDedicated = operation('buyDedicated', 'POST /dedicated/buy', {
   affectsNodes: true,
   summary: 'Buy dedicated proxies',
   description: 'The proxies can be used as soon as the answer arrives.',
-  body: withTerm(period, { ...orderFields, ...purchaseOptions }),
+  // The order has the pairs too.
+  body: withTerm(period, { ...orderFields, ...purchaseOptions }).superRefine(
+    ({ metadata = {}, count: ofProxies }, of) => checkCopies(of, metadata, 1 + ofProxies, ['metadata']),
+  ),
   answer: z.object({
     order_id: orderId(),
     check_id: whole('Id of the charge in `GET /transactions`; null if the price is 0.', 2).nullable(),
