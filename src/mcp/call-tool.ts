@@ -1,7 +1,9 @@
+import { takesKey } from '../api/operation.ts'
+import { findUnknown, toText } from './arguments.ts'
 import type { Confirmations } from './confirmation.ts'
 import { quote } from './quotes.ts'
 import { maskSecrets } from './secrets.ts'
-import { callShop, type Send, type ToolArguments, type ToolProblem } from './shop-call.ts'
+import { type Called, callShop, type Send, type ToolArguments, type ToolProblem } from './shop-call.ts'
 import type { Tool } from './tools.ts'
 
 export type ToolDeps = {
@@ -31,10 +33,10 @@ export async function callTool(
   args: ToolArguments,
   agreement: Agreement,
 ): Promise<ToolOutcome> {
-  const { show_passwords: shown, confirm, idempotency_key: key, ...given } = args
-  // A client that can ask its user is not taken at its model's word.
-  const code = agreement.kind === 'accepted' ? agreement.code : agreement.kind === 'cannot ask' ? confirm : undefined
-  if (tool.isConfirmed) return callConfirmed(deps, tool, args, code, agreement)
+  const unknown = findUnknown(tool, args)
+  if (unknown !== undefined) return fail(deps, 'unknown_argument', `${unknown} Nothing was changed or charged.`)
+  const { show_passwords: shown, idempotency_key: key, ...given } = args
+  if (tool.isConfirmed) return callConfirmed(deps, tool, args, agreement)
   const sentKey = tool.definition.inputSchema.properties['idempotency_key']
     ? typeof key === 'string' && key !== ''
       ? key
@@ -47,15 +49,18 @@ async function callConfirmed(
   deps: ToolDeps,
   tool: Tool,
   args: ToolArguments,
-  code: unknown,
   agreement: Agreement,
 ): Promise<ToolOutcome> {
   const { operation } = tool
   // The limit is not part of what is confirmed: the first call has none, and the shop compares it with the price.
-  const { show_passwords: shown, confirm: _, max_price_rub: limit, ...tied } = args
+  const { show_passwords: shown, confirm, max_price_rub: limit, ...tied } = args
   if (agreement.kind === 'declined') return fail(deps, 'declined', 'The user declined. Nothing was changed or charged.')
-  if (typeof code !== 'string' || code === '') return propose(deps, tool, tied, agreement)
+  const sent = agreement.kind === 'accepted' ? agreement.code : confirm
+  const code = typeof sent === 'string' ? sent : ''
   const confirmed = deps.confirmations.read(operation.id, tied, code)
+  // A client that can ask its user is not taken at its model's word, unless the user agreed to this code before.
+  const isRepeat = confirmed !== 'wrong' && confirmed.isAgreed
+  if (code === '' || (agreement.kind === 'not asked yet' && !isRepeat)) return propose(deps, tool, tied, agreement)
   if (confirmed === 'wrong') {
     return fail(deps, 'confirm_wrong', 'The code in confirm is not of a call with these arguments. Call without it.')
   }
@@ -66,14 +71,17 @@ async function callConfirmed(
   const isCharging = operation.charges === true
   const key = isCharging || operation.charges === 'free' ? confirmed.key : undefined
   const maxPrice = isCharging ? lowerOf(limit, confirmed.price) : undefined
-  return answer(
-    deps,
-    tool,
-    { ...tied, ...(maxPrice !== undefined && { max_price_rub: maxPrice }) },
-    shown === true,
-    key,
-  )
+  const priced = { ...tied, ...(maxPrice !== undefined && { max_price_rub: maxPrice }) }
+  const called = await callShop(deps.send, operation, priced, key)
+  if ('data' in called || key === undefined || !isOpen(called.problem))
+    return toOutcome(deps, tool, called, shown === true)
+  const repeat_with = { confirm: deps.confirmations.agree(operation.id, tied, code) }
+  return refused(deps, { ...called.problem, repeat_with })
 }
+
+/** Whether the call may have been made. A repeat must have the same key, without another question to the user. */
+const isOpen = ({ reason, charged }: ToolProblem): boolean =>
+  charged === null || ['request_in_progress', 'shop_unreachable', 'no_shop_answer'].includes(reason)
 
 /** The user agreed to the price of the quote, whatever limit a model adds. The shop refuses what is no number. */
 const lowerOf = (limit: unknown, price: number | undefined): unknown =>
@@ -86,7 +94,7 @@ async function propose(deps: ToolDeps, tool: Tool, given: ToolArguments, agreeme
   // A quote charges nothing, so its refusals do not say whether they did.
   if ('problem' in quoted) return refused(deps, { ...quoted.problem, ...(operation.charges && { charged: false }) })
   const code = deps.confirmations.issue(operation.id, given, quoted.price)
-  const what = `${definition.title}${toText(given)}`
+  const what = `${definition.title}${toText(tool, given)}`
   if (agreement.kind === 'not asked yet') {
     const cost = quoted.price === undefined ? 'This cannot be undone.' : `This charges ${quoted.price} RUB.`
     return { question: `${what}. ${cost}`, code }
@@ -94,16 +102,14 @@ async function propose(deps: ToolDeps, tool: Tool, given: ToolArguments, agreeme
   const limit = quoted.price === undefined ? {} : { max_price_rub: quoted.price }
   const next =
     'Nothing was changed or charged. Show this to the user. If the user agrees, call the tool again with the same ' +
-    `arguments and those of \`confirm_with\`. The code is valid for an hour, and a repeat with it has no second effect.`
+    `arguments and those of \`confirm_with\`. The code is valid for an hour. ${effectOfRepeat(operation)}`
   const data = { dry_run: true, would: what, quote: quoted.quote, confirm_with: { confirm: code, ...limit }, next }
   return { data, isError: false }
 }
 
-/** The arguments as the user reads them in a question. */
-function toText(given: ToolArguments): string {
-  const parts = Object.entries(given).map(([name, value]) => `${name} ${JSON.stringify(value)}`)
-  return parts.length > 0 ? ` (${parts.join(', ').slice(0, 500)})` : ''
-}
+/** The server keeps no codes: only what has a key is done once. */
+const effectOfRepeat = (operation: Tool['operation']): string =>
+  takesKey(operation) ? 'A repeat with it has no second effect.' : 'Each call with it acts again: call once.'
 
 async function answer(
   deps: ToolDeps,
@@ -112,9 +118,12 @@ async function answer(
   isShown: boolean,
   key: string | undefined,
 ): Promise<ToolOutcome> {
-  const { operation } = tool
-  const called = await callShop(deps.send, operation, given, key)
+  return toOutcome(deps, tool, await callShop(deps.send, tool.operation, given, key), isShown)
+}
+
+function toOutcome(deps: ToolDeps, tool: Tool, called: Called, isShown: boolean): ToolOutcome {
   if ('problem' in called) return refused(deps, called.problem)
+  const { operation } = tool
   const { data, masked } = isShown ? { data: called.data, masked: [] } : maskSecrets(operation.id, called.data)
   const result = {
     data,

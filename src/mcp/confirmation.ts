@@ -4,8 +4,13 @@ import type { ToolArguments } from './shop-call.ts'
 /** How long the code of a first call can be confirmed. Keys are kept for 7 days, so a code never buys twice. */
 const confirmableMs = 3_600_000
 
+const agreedMark = 'agreed'
+
 type Confirmed = { readonly key: string; readonly price: number | undefined }
-type Confirmation = Confirmed | 'wrong' | { readonly expired: string }
+type Confirmation =
+  | 'wrong'
+  // `isAgreed`: the user agreed to it in an earlier call, whose outcome is not known.
+  | ((Confirmed | { readonly expired: string }) & { readonly isAgreed: boolean })
 
 /**
  * Codes that tie a second call to the first: operation, arguments, price and time, and a random part that becomes the
@@ -25,13 +30,21 @@ export function createConfirmations(token: string, now: () => number, random: (b
       return `${signed}_${sign(operation, given, signed).toString('hex')}`
     },
     read(operation: string, given: ToolArguments, code: string): Confirmation {
-      const [until = '', nonce = '', price = '', mac = ''] = code.split('_')
-      const right = sign(operation, given, [until, nonce, price].join('_'))
+      const [until = '', nonce = '', price = '', mac = '', agreed] = code.split('_')
+      const isAgreed = agreed === agreedMark
+      const signed = [until, nonce, price, ...(isAgreed ? [agreedMark] : [])].join('_')
+      const right = sign(operation, given, signed)
       const shown = Buffer.from(mac, 'hex')
       if (shown.length !== right.length || !timingSafeEqual(shown, right)) return 'wrong'
       const key = `mcp-${nonce}`
-      if (Number(until) < now()) return { expired: key }
-      return { key, price: price === '' ? undefined : Number(price) }
+      if (Number(until) < now()) return { expired: key, isAgreed }
+      return { key, price: price === '' ? undefined : Number(price), isAgreed }
+    },
+    /** The code of a call that the user agreed to, for a repeat without another question. It has the same key. */
+    agree(operation: string, given: ToolArguments, code: string): string {
+      const [until, nonce, price] = code.split('_')
+      const mac = sign(operation, given, [until, nonce, price, agreedMark].join('_')).toString('hex')
+      return [until, nonce, price, mac, agreedMark].join('_')
     },
   }
 }

@@ -48,11 +48,29 @@ describe('callShop', () => {
   test('an answer that is not from a shop is a problem, and of a purchase the charge is unknown', async () => {
     for (const answer of [new Response('<html>', { status: 502 }), Response.json({ odd: true }), Response.json(null)]) {
       const { called } = await call(buyDedicated, {}, answer, 'mcp-1')
-      expect(called).toMatchObject({ problem: { reason: 'no_shop_answer', charged: null } })
+      const problem = { reason: 'no_shop_answer', charged: null, idempotency_key: 'mcp-1' }
+      expect(called).toMatchObject({ problem: { ...problem, message: expect.stringContaining('listOrders') } })
     }
     const lost = await callShop(() => Promise.reject(new Error('reset')), buyDedicated, {}, 'mcp-2')
     const problem = { reason: 'shop_unreachable', charged: null, idempotency_key: 'mcp-2' }
     expect(lost).toMatchObject({ problem })
+  })
+
+  test('an answer above 1 MiB is not read to its end: of a read it is refused, of a purchase it says charged', async () => {
+    let read = 0
+    const large = () => {
+      const pull = (controller: ReadableStreamDefaultController) => {
+        read += 1
+        controller.enqueue(new Uint8Array(512 * 1024))
+      }
+      return new Response(new ReadableStream({ pull }), { headers: { 'content-type': 'application/json' } })
+    }
+    const { called } = await call(listDedicated, {}, large())
+    expect(called).toMatchObject({ problem: { reason: 'answer_too_large', charged: false } })
+    const bought = (await call(buyDedicated, {}, large(), 'mcp-3')).called
+    const message = expect.stringContaining('listOrders and idempotency_key mcp-3')
+    expect(bought).toMatchObject({ problem: { reason: 'answer_too_large', charged: true, message } })
+    expect(read).toBeLessThan(10)
   })
 
   test('a file is its text', async () => {

@@ -38,6 +38,9 @@ const notIds = (names: readonly string[]): Called => ({
 /** Tools have the fields of the latest version of the API, whatever the version of the token. */
 export const ofLatest = { [versionHeader]: apiVersions.latest }
 
+/** A model cannot read more. Parsing, masking and writing it twice holds a shop's thread for about 20 ms. */
+const maxAnswerBytes = 1024 * 1024
+
 /** One call of an operation, with the arguments of its tool. Unknown ones are sent too: the shop warns of them. */
 export async function callShop(send: Send, operation: Operation, given: ToolArguments, key?: string): Promise<Called> {
   const inPath = Object.keys(operation.params.shape)
@@ -57,20 +60,34 @@ export async function callShop(send: Send, operation: Operation, given: ToolArgu
       }
   const isCharging = operation.charges === true
   try {
-    return await toCalled(await send(`/api/v1${path}${query && `?${query}`}`, init), isCharging)
+    const called = await toCalled(await send(`/api/v1${path}${query && `?${query}`}`, init), operation, key)
+    const isOpen =
+      'problem' in called && (called.problem.charged === null || called.problem.reason === 'no_shop_answer')
+    return isOpen && isCharging ? { ...called, problem: openPurchase(called.problem, key) } : called
   } catch (error) {
-    return { status: 503, problem: unreachable(error, isCharging ? key : undefined) }
+    const problem = unreachable(error)
+    return { status: 503, problem: isCharging ? openPurchase(problem, key) : problem }
   }
 }
 
-/** No answer came. `key` is that of a purchase, which may have been made. */
-function unreachable(error: unknown, key: string | undefined): ToolProblem {
-  const why = error instanceof Error ? error.message : String(error)
-  const problem = { code: 'unavailable', reason: 'shop_unreachable', message: `The shop did not answer: ${why}.` }
-  if (key === undefined) return problem
-  const look = `It is not known whether it charged: listOrders with idempotency_key ${key} shows it.`
-  return { ...problem, message: `${problem.message} ${look}`, charged: null, idempotency_key: key }
-}
+const unreachable = (error: unknown): ToolProblem => ({
+  code: 'unavailable',
+  reason: 'shop_unreachable',
+  message: `The shop did not answer: ${error instanceof Error ? error.message : String(error)}.`,
+})
+
+/** A problem of a purchase that may have been made under `key`. */
+const openPurchase = (problem: ToolProblem, key: string | undefined): ToolProblem =>
+  key === undefined
+    ? { ...problem, charged: null }
+    : {
+        ...problem,
+        message:
+          `${problem.message} It is not known whether it charged: listOrders with idempotency_key ${key} shows it. ` +
+          'Repeat with the same arguments and those of `repeat_with`: it charges once.',
+        charged: null,
+        idempotency_key: key,
+      }
 
 /** A list is joined by commas; the fields of an object are `name[field]`. */
 function toQuery(fields: readonly (readonly [string, unknown])[]): string {
@@ -84,8 +101,39 @@ function toQuery(fields: readonly (readonly [string, unknown])[]): string {
   return query.toString()
 }
 
-async function toCalled(response: Response, isCharging: boolean): Promise<Called> {
-  const text = await response.text()
+/** The text of an answer; undefined if it has more bytes than a tool answers with. The rest is not read. */
+async function readText(response: Response): Promise<string | undefined> {
+  const chunks: Uint8Array[] = []
+  let bytes = 0
+  for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
+    bytes += chunk.byteLength
+    if (bytes > maxAnswerBytes) return undefined
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString()
+}
+
+function tooLarge({ method, charges }: Operation, key: string | undefined): ToolProblem {
+  const size = `The answer has more than ${maxAnswerBytes / 1024} KiB, more than a tool answers with.`
+  const problem = { code: 'mcp', reason: 'answer_too_large' }
+  if (method === 'GET') {
+    return {
+      ...problem,
+      message: `${size} Ask for fewer items (limit, ids), or use the API without MCP.`,
+      charged: false,
+    }
+  }
+  const look = key === undefined ? '' : ` Find its order with listOrders and idempotency_key ${key}.`
+  const done = `The call was made, and only its answer is not shown.${look} Read the rest with a smaller limit.`
+  return { ...problem, message: `${size} ${done}`, ...(charges && { charged: charges === true }) }
+}
+
+async function toCalled(response: Response, operation: Operation, key: string | undefined): Promise<Called> {
+  const text = await readText(response)
+  if (text === undefined) {
+    const problem = response.ok ? tooLarge(operation, key) : notOurs(response.status)
+    return { status: response.status, problem }
+  }
   const isJson = /^application\/json\b/.test(response.headers.get('content-type') ?? '')
   if (response.ok && !isJson) return { data: { text }, isReplay: false }
   const answer = readAnswer(isJson ? text : '')
@@ -94,7 +142,7 @@ async function toCalled(response: Response, isCharging: boolean): Promise<Called
     return { data, ...(warnings !== undefined && { warnings }), isReplay: response.headers.has('idempotent-replayed') }
   }
   const wait = response.headers.get('retry-after')
-  const problem = answer?.error ?? notOurs(response.status, isCharging)
+  const problem = answer?.error ?? notOurs(response.status)
   return { status: response.status, problem: { ...problem, ...(wait && { retry_after_seconds: Number(wait) }) } }
 }
 
@@ -118,9 +166,10 @@ function readAnswer(text: string): z.output<typeof envelope> | undefined {
   }
 }
 
-const notOurs = (status: number, isCharging: boolean): ToolProblem => ({
+const notOurs = (status: number): ToolProblem => ({
   code: 'unavailable',
   reason: 'no_shop_answer',
-  message: `The answer has status ${status} and does not come from a Turnpike shop. Check the shop's address.`,
-  ...(isCharging && { charged: null }),
+  message:
+    `The answer has status ${status} and does not come from a Turnpike shop, but from a proxy before it or from ` +
+    "another server. If it continues, check the shop's address.",
 })

@@ -191,7 +191,7 @@ describe.each([...engines])('purchases by MCP on %s', (engine) => {
     expect(await refusalOf(mcp, 'buyDedicated', { ...order, count: 2, ...dry })).toMatchObject({
       reason: 'confirm_wrong',
     })
-    expect(await refusalOf(mcp, 'buyVpn', { ...order, ...dry })).toMatchObject({ reason: 'confirm_wrong' })
+    expect(await refusalOf(mcp, 'buyVpn', { period: 1, ...dry })).toMatchObject({ reason: 'confirm_wrong' })
     expect(await refusalOf(other, 'buyDedicated', { ...order, ...dry })).toMatchObject({ reason: 'confirm_wrong' })
     const cheaper = await refusalOf(mcp, 'buyDedicated', { ...order, ...dry, max_price_rub: price - 1 })
     expect(cheaper).toMatchObject({ reason: 'price_changed', charged: false, params: { price_rub: price } })
