@@ -6,6 +6,7 @@ import { Refusal, refuseField } from '../core/refusal.ts'
 import type { Clock } from '../core/time.ts'
 import type { OpenTokenBuckets } from '../core/token-buckets.ts'
 import type { Brands } from '../domains/brand/index.ts'
+import { ScopeMissing } from '../domains/customers/errors.ts'
 import type { Caller, Customers } from '../domains/customers/index.ts'
 import type { Scope } from '../domains/customers/rules.ts'
 import { isIdempotencyKey } from '../domains/orders/rules.ts'
@@ -506,7 +507,10 @@ async function answer<By>(
     operation.access === 'public'
       ? check()
       : limits.authThrottle.letIn(shown, visit, check, ({ name, customer }) => customer ?? name)
-  const admitted = await letIn()
+  const admitted = await letIn().catch(async (error: unknown) => {
+    if (error instanceof ScopeMissing) await countLacking(limits, operation, error.by, visit)
+    throw error
+  })
   const { customer, token } = admitted
   visit.customer = customer
   if (token !== undefined) visit.logged = { operation: operation.id, token }
@@ -549,6 +553,15 @@ async function answer<By>(
   } finally {
     turn.end()
   }
+}
+
+/** Counts a request without the scope as a read, and logs it: the owner sees what a token tries, also a stolen one. */
+async function countLacking(limits: Limits, { id }: Operation, by: ScopeMissing['by'], visit: Visit): Promise<void> {
+  const { customer, token } = by
+  visit.customer = customer
+  visit.logged = { operation: id, token }
+  visit.rateLimit = await limits.reads(token, customer)
+  if (visit.rateLimit?.retryAfterSeconds) throw rateLimited(visit.rateLimit)
 }
 
 async function answerInTurn<By>(

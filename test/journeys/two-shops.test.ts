@@ -56,6 +56,22 @@ describe('two shops on one PostgreSQL', () => {
     expect((await at(1).get('/balance', { token: another.token })).status).toBe(200)
   })
 
+  test('a read token that tries to buy is counted in its 60 reads a minute, and each refusal is in GET /requests', async () => {
+    const { customer, token: owners } = await first.newCustomer(100n)
+    const { text: token } = await first.services.customers.issueToken(customer, { name: 'stolen', scopes: ['read'] })
+    const order = { country_code: 'DE', period: 30, count: 1, ipv: 4 }
+    const answers = await Promise.all(
+      Array.from({ length: 61 }, () => first.post('/dedicated/buy', order, { token, key: 'theirs' })),
+    )
+    const counts = Map.groupBy(answers, ({ error }) => error.reason)
+    expect([counts.get('scope_missing')?.length, counts.get('rate_limited')?.length]).toEqual([60, 1])
+    expect(answers.every(({ error }) => error.charged === false)).toBe(true)
+    const { requests } = (await first.get('/requests?limit=100', { token: owners })).data
+    const tried = requests.filter((each: { reason: string }) => each.reason === 'scope_missing')
+    expect(tried).toHaveLength(60)
+    expect(tried[0]).toMatchObject({ operation: 'buyDedicated', status: 403, token_name: 'stolen' })
+  })
+
   test('a purchase that MCP priced at one shop is confirmed at the other, and a repeat at the first buys nothing', async () => {
     const { token } = await first.newCustomer(1_000n)
     const connect = (url: string) => connectMcp('streamable HTTP', { url, token, mayWrite: true })

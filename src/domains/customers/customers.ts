@@ -9,7 +9,7 @@ import { createTtlCache } from '../../core/ttl-cache.ts'
 import type { Vault } from '../../core/vault.ts'
 import type { Database, Reader, Tx } from '../../db/transaction.ts'
 import type { Ledger, Payer } from '../ledger/index.ts'
-import { customerBlocked, invalidToken, noSuchCustomer, noSuchToken } from './errors.ts'
+import { customerBlocked, invalidToken, noSuchCustomer, noSuchToken, ScopeMissing } from './errors.ts'
 import type { Customer, Scope, ShopMode, Token } from './rules.ts'
 import * as rules from './rules.ts'
 import * as store from './store.ts'
@@ -144,7 +144,7 @@ export async function authenticate(
   if (rules.whyClosed(token, deps.clock())) throw invalidToken('ended')
   if (found.blocked) throw customerBlocked()
   if (!rules.mayComeFrom(token, from)) throw new Refusal('token_address_not_allowed', {}, { charged: false })
-  if (!token.scopes.includes(needed)) throw new Refusal('scope_missing', { needed }, { needed, charged: false })
+  if (!token.scopes.includes(needed)) throw new ScopeMissing(needed, { customer: token.customer, token: token.id })
   deps.uses.set(token.id, { at: deps.clock(), from })
   const { id, customer, cap, scopes, expiresAt } = token
   const { apiVersion } = token

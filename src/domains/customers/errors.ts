@@ -1,10 +1,22 @@
+import type { CustomerId, TokenId } from '../../core/ids.ts'
 import { Refusal } from '../../core/refusal.ts'
+import type { Scope } from './rules.ts'
 
 type TokenProblem = 'missing' | 'malformed' | 'unknown' | 'ended'
 
 /** `ended` is answered only for a token found by the digest of its whole text, so it reveals no other token. */
 export const invalidToken = (token: TokenProblem): Refusal =>
   new Refusal(`token_${token}`, {}, { token, charged: false })
+
+/** A valid token lacks the scope. The API counts and logs the request as one of that token. */
+export class ScopeMissing extends Refusal {
+  readonly by: { readonly customer: CustomerId; readonly token: TokenId }
+
+  constructor(needed: Scope, by: ScopeMissing['by']) {
+    super('scope_missing', { needed }, { needed, charged: false })
+    this.by = by
+  }
+}
 
 export const customerBlocked = (): Refusal => new Refusal('customer_blocked', {}, { charged: false })
 
