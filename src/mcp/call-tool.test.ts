@@ -107,4 +107,11 @@ describe('repeats', () => {
       expect(keys).toEqual([String(error['idempotency_key']), String(error['idempotency_key'])])
     }
   })
+
+  test('a tool that creates and gets no answer names its key, and a repeat with it sends the same key', async () => {
+    const { call, sent } = connect(() => new Response('', { status: 502 }))
+    const { error } = (await call('createSubuser', {})).data
+    await call('createSubuser', { ...(error['repeat_with'] as object) })
+    expect([sent[0]?.key, sent[1]?.key]).toEqual([expect.stringContaining('mcp-'), sent[0]?.key ?? ''])
+  })
 })

@@ -118,7 +118,10 @@ async function answer(
   isShown: boolean,
   key: string | undefined,
 ): Promise<ToolOutcome> {
-  return toOutcome(deps, tool, await callShop(deps.send, tool.operation, given, key), isShown)
+  const called = await callShop(deps.send, tool.operation, given, key)
+  if ('data' in called || key === undefined || !isOpen(called.problem)) return toOutcome(deps, tool, called, isShown)
+  // With its key a repeat creates nothing more.
+  return refused(deps, { ...called.problem, repeat_with: { idempotency_key: key } })
 }
 
 function toOutcome(deps: ToolDeps, tool: Tool, called: Called, isShown: boolean): ToolOutcome {

@@ -38,7 +38,7 @@ const notIds = (names: readonly string[]): Called => ({
 /** Tools have the fields of the latest version of the API, whatever the version of the token. */
 export const ofLatest = { [versionHeader]: apiVersions.latest }
 
-/** A model cannot read more. Parsing, masking and writing it twice holds a shop's thread for about 20 ms. */
+/** A model cannot read more. Parsing, masking and writing it twice holds a shop's thread for about 40 ms. */
 const maxAnswerBytes = 1024 * 1024
 
 /** One call of an operation, with the arguments of its tool. Unknown ones are sent too: the shop warns of them. */
