@@ -24,7 +24,7 @@ describe.each([...enginesOf('postgres')])('GET /balance and GET /transactions on
     expect(data.next_cursor).toBeNull()
   })
 
-  test('amounts of a calculation are stored in kopecks for every product and shown in roubles, old rows too', async () => {
+  test('amounts of a calculation are stored in kopecks for every product and shown in roubles, times in ISO 8601, old rows too', async () => {
     const { token } = await service.newCustomer(10_000n)
     const order = { country_code: 'DE', period: 30, count: 10, ipv: 4 }
     const { data: bought } = await service.post('/dedicated/buy', order, { token })
@@ -37,8 +37,12 @@ describe.each([...enginesOf('postgres')])('GET /balance and GET /transactions on
       country_code: 'DE',
       price_rub: bought.price_rub,
       full_price_rub: 1800,
+      expires_at: bought.proxies[0].expires_at,
     })
-    const [line] = (await calculationOf(prolonged.order_id)).lines
+    const { lines, proxies } = await calculationOf(prolonged.order_id)
+    const [line] = lines
+    const ends = prolonged.items.map((each: { id: number; expires_at: string }) => [each.id, each.expires_at])
+    expect(proxies).toEqual(ends)
     expect(line).toEqual({ country_code: 'DE', ipv: 4, period: 7, count: 10, price_rub: prolonged.price_rub })
     const amounts = [(await calculationOf(traffic.order_id)).price_per_gb_rub]
     amounts.push((await calculationOf(vpn.order_id)).per_month_rub)

@@ -172,7 +172,7 @@ const order = named('Order', {
     price_rub: 1658.7,
     full_price_rub: 1800,
     discount_percent: 7.85,
-    expires_at: exampleAt + 30 * 86_400_000,
+    expires_at: toIso(exampleAt + 30 * 86_400_000),
   }),
   metadata: shownMetadata(),
   created_at: moment('When the order was placed.'),
@@ -233,13 +233,25 @@ const shownNames: Readonly<Record<string, string>> = {
   price_per_gb_kopecks: 'price_per_gb_rub',
 }
 
+/** Ends of terms are stored in milliseconds: `expires_at`, and of each prolonged proxy `[id, end]`. */
+function toShownTime(name: string, value: Plain): Plain | undefined {
+  if (name === 'expires_at' && typeof value === 'number') return toIso(value)
+  if (name !== 'proxies' || !Array.isArray(value)) return undefined
+  return value.map((pair: Plain) =>
+    Array.isArray(pair) && typeof pair[1] === 'number' ? [pair[0], toIso(pair[1])] : pair,
+  )
+}
+
 /** A calculation is stored with its amounts in kopecks, as texts. VPN and traffic were stored in roubles before 0.3. */
 function toShown(of: Plain): Plain {
   if (typeof of !== 'object' || of === null) return of
   if (Array.isArray(of)) return of.map(toShown)
   const fields = Object.entries(of).map(([name, value]): [string, Plain] => {
     const isAmount = name.endsWith('kopecks') && typeof value === 'string' && /^\d+$/.test(value)
-    return [shownNames[name] ?? name, isAmount ? toRoubles(kopecks(BigInt(value))) : toShown(value)]
+    return [
+      shownNames[name] ?? name,
+      isAmount ? toRoubles(kopecks(BigInt(value))) : (toShownTime(name, value) ?? toShown(value)),
+    ]
   })
   return Object.fromEntries(fields)
 }
