@@ -103,7 +103,7 @@ describe.each([...engines])('metadata on %s', (engine) => {
     expect(verified?.findings).toEqual([])
   })
 
-  test('20 keys of 40 characters, values of 500 and 4,096 bytes are accepted; more and control characters are refused with 400', async () => {
+  test('20 keys of 40 characters and values of 500 are accepted; more and control characters are refused with 400', async () => {
     const { id } = (await buyProxies(1, keysOf(20, 'я'.repeat(80)))).data.proxies[0]
     const long = 'k'.repeat(40)
     for (const metadata of [
@@ -113,7 +113,6 @@ describe.each([...engines])('metadata on %s', (engine) => {
       { a: '\u0001' },
       { a: 'two\nlines' },
       { 'key\t': '1' },
-      keysOf(20, 'я'.repeat(120)),
       { 'a[b]': '1' },
       { a: 1 },
       { a: ['1'] },
@@ -127,12 +126,8 @@ describe.each([...engines])('metadata on %s', (engine) => {
     expect((await set('proxy', id, { one: 'more' })).error.details[0]).toMatchObject({ reason: 'max_items' })
     expect((await set('proxy', id, { 'key 0': null, [long]: 'v' })).status).toBe(200)
     expect((await set('proxy', id, { 'key 1': 'v'.repeat(500), 'key 2': '' })).status).toBe(200)
-    const together = await set('proxy', id, { 'key 3': 'v'.repeat(500), 'key 4': 'v'.repeat(500) })
-    expect(together.error.details[0]).toMatchObject({
-      field: 'metadata',
-      reason: 'max_json_bytes',
-      params: { max: 4096 },
-    })
+    const largest = Object.fromEntries([...Array(18).keys()].map((at) => [`key ${at + 1}`, 'я'.repeat(500)]))
+    expect((await set('proxy', id, largest)).status).toBe(200)
     expect(Object.keys((await get(`/dedicated/${id}`)).metadata)).toHaveLength(20)
     const search = await service.get('/dedicated/list?metadata[a]=1&metadata[a]=2', { token })
     expect(search.status).toBe(400)

@@ -2,14 +2,7 @@ import type { CustomerId } from '../../core/ids.ts'
 import { refuseField } from '../../core/refusal.ts'
 import type { Database, Tx } from '../../db/transaction.ts'
 import type { Ledger } from '../ledger/index.ts'
-import {
-  assertCopiesFit,
-  changedMetadata,
-  type Metadata,
-  type MetadataChange,
-  type MetadataKind,
-  maxMetadataKeys,
-} from './rules.ts'
+import { changedMetadata, type Metadata, type MetadataChange, type MetadataKind, maxMetadataKeys } from './rules.ts'
 import { metadataOf, writeChange } from './store.ts'
 
 /** The canonical id of a thing. One that the customer does not have is refused with the refusal of its product. */
@@ -40,7 +33,6 @@ export function change(
     const after = changedMetadata(before, to)
     if (Object.keys(after).length > maxMetadataKeys)
       throw refuseField('metadata', 'max_items', { max: maxMetadataKeys })
-    assertCopiesFit(after, 1)
     writeChange(tx, customer, kind, id, to)
     return { id, metadata: after }
   })

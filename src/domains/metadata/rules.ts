@@ -15,8 +15,6 @@ export const noMetadata: Metadata = {}
 export const maxMetadataKeys = 20
 export const maxMetadataKey = 40
 export const maxMetadataValue = 500
-/** Of one thing, as JSON. A page of 500 proxies has at most 2 MiB of pairs, and an export of 10,000 has 40 MiB. */
-export const maxMetadataBytes = 4096
 /** Of a purchase, which copies its pairs to the order and to each thing that it delivers. */
 export const maxCopiedBytes = 256 * 1024
 
@@ -31,7 +29,7 @@ export const isMetadataValue = (text: string): boolean =>
 export const bytesOf = (pairs: MetadataChange): number => Buffer.byteLength(JSON.stringify(pairs))
 
 /** The most bytes of pairs that a purchase may copy to so many things. */
-export const maxBytesFor = (things: number): number => Math.min(maxMetadataBytes, Math.floor(maxCopiedBytes / things))
+export const maxBytesFor = (things: number): number => Math.floor(maxCopiedBytes / things)
 
 /** Refuses the pairs of a purchase that would copy too much. */
 export function assertCopiesFit(pairs: Metadata, things: number): void {

@@ -12,8 +12,7 @@ export const setMetadata = operation('setMetadata', 'POST /metadata', {
   summary: 'Set your own keys and values on an order, proxy, sub-user or subscription',
   description:
     'For the ids of your own program. Lists find them by `?metadata[KEY]=VALUE`, and events carry those of their ' +
-    'thing. A thing has at most 20 keys of 1 to 40 printable characters without brackets, values of at ' +
-    'most 500 printable characters, and 4096 bytes of them as JSON.',
+    'thing. A thing has at most 20 keys of 1 to 40 printable characters without brackets, and values of at most 500.',
   body: z.object({
     kind: kind(),
     id: z
