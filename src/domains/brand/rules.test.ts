@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { contrast, mix } from '../../core/colour.ts'
 import { accentOnDark, readAccent, readImage, shadesOf } from './rules.ts'
-import { findUnsafe } from './svg.ts'
+import { findUnsafe } from './rules-svg.ts'
 
 const hues = ['#0f7563', '#1d4ed8', '#b91c1c', '#000000', '#6d28d9', '#0000ff', '#8a5a00']
 

@@ -1,7 +1,7 @@
 import { type Colour, contrast, isColour, mix, readableOn } from '../../core/colour.ts'
 import type { Contact } from '../../core/contact.ts'
 import { refuseField } from '../../core/refusal.ts'
-import { findUnsafe, isSvg, readUtf8 } from './svg.ts'
+import { findUnsafe, isSvg, readUtf8 } from './rules-svg.ts'
 
 export const languages = ['en', 'ru'] as const
 export type TextLanguage = (typeof languages)[number]

@@ -139,7 +139,7 @@ const describeOperations = (): string[] =>
     }),
   )
 
-// A reader such as `head` closes the pipe when it has enough. What was bought or changed is done.
+// A reader such as `head` closes the pipe when it has enough: the operation itself has ended.
 process.stdout.on('error', (error) => {
   if (!('code' in error) || error.code !== 'EPIPE') throw error
   process.exit()
