@@ -6,8 +6,7 @@ import { Refusal, refuseField } from '../core/refusal.ts'
 import type { Clock } from '../core/time.ts'
 import type { OpenTokenBuckets } from '../core/token-buckets.ts'
 import type { Brands } from '../domains/brand/index.ts'
-import { ScopeMissing } from '../domains/customers/errors.ts'
-import type { Caller, Customers } from '../domains/customers/index.ts'
+import { type Caller, type Customers, ScopeMissing } from '../domains/customers/index.ts'
 import type { Scope } from '../domains/customers/rules.ts'
 import { isIdempotencyKey } from '../domains/orders/rules.ts'
 import {
@@ -507,10 +506,7 @@ async function answer<By>(
     operation.access === 'public'
       ? check()
       : limits.authThrottle.letIn(shown, visit, check, ({ name, customer }) => customer ?? name)
-  const admitted = await letIn().catch(async (error: unknown) => {
-    if (error instanceof ScopeMissing) await countLacking(limits, operation, error.by, visit)
-    throw error
-  })
+  const admitted = await letIn().catch((error: unknown) => countLacking(limits, operation, visit, error))
   const { customer, token } = admitted
   visit.customer = customer
   if (token !== undefined) visit.logged = { operation: operation.id, token }
@@ -556,12 +552,13 @@ async function answer<By>(
 }
 
 /** Counts a request without the scope as a read, and logs it: the owner sees what a token tries, also a stolen one. */
-async function countLacking(limits: Limits, { id }: Operation, by: ScopeMissing['by'], visit: Visit): Promise<void> {
-  const { customer, token } = by
+async function countLacking(limits: Limits, { id }: Operation, visit: Visit, error: unknown): Promise<never> {
+  if (!(error instanceof ScopeMissing)) throw error
+  const { customer, token } = error.by
   visit.customer = customer
   visit.logged = { operation: id, token }
   visit.rateLimit = await limits.reads(token, customer)
-  if (visit.rateLimit?.retryAfterSeconds) throw rateLimited(visit.rateLimit)
+  throw visit.rateLimit?.retryAfterSeconds ? rateLimited(visit.rateLimit) : error
 }
 
 async function answerInTurn<By>(

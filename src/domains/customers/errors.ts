@@ -1,6 +1,5 @@
 import type { CustomerId, TokenId } from '../../core/ids.ts'
 import { Refusal } from '../../core/refusal.ts'
-import type { Scope } from './rules.ts'
 
 type TokenProblem = 'missing' | 'malformed' | 'unknown' | 'ended'
 
@@ -12,7 +11,7 @@ export const invalidToken = (token: TokenProblem): Refusal =>
 export class ScopeMissing extends Refusal {
   readonly by: { readonly customer: CustomerId; readonly token: TokenId }
 
-  constructor(needed: Scope, by: ScopeMissing['by']) {
+  constructor(needed: string, by: ScopeMissing['by']) {
     super('scope_missing', { needed }, { needed, charged: false })
     this.by = by
   }

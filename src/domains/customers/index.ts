@@ -13,6 +13,7 @@ import {
 } from './store.ts'
 
 export { type Caller, createBlocking, type TokenRequest } from './customers.ts'
+export { ScopeMissing } from './errors.ts'
 export { assertSeesPasswords, seesPasswords } from './rules.ts'
 export { createShopKey, createShopVerifier } from './shop-key.ts'
 

@@ -16,7 +16,7 @@ export const maxMetadataKeys = 20
 export const maxMetadataKey = 40
 export const maxMetadataValue = 500
 /** Of a purchase, which copies its pairs to the order and to each thing that it delivers. */
-export const maxCopiedBytes = 256 * 1024
+const maxCopiedBytes = 256 * 1024
 
 /** Brackets would end the key in `?metadata[KEY]=VALUE`. */
 export const isMetadataKey = (text: string): boolean =>
