@@ -164,8 +164,8 @@ export function checkCopies(context: z.RefinementCtx, pairs: MetadataChange, thi
   context.addIssue({ code: 'custom', path, message: problem('max_json_bytes', { max, things }) })
 }
 const metadataLimits =
-  'Up to 20 keys of 40 characters, values of 500, no control characters; as JSON 262144 bytes, divided by the number of ' +
-  'proxies and one. Part of the request for `Idempotency-Key`.'
+  'Up to 20 keys of 40 characters, values of 500, no control characters; as JSON 262144 bytes, divided by the number ' +
+  'of proxies and one. Part of the request for `Idempotency-Key`.'
 const exampleMetadata: Metadata = { client: '4711' }
 
 /** A customer's own pairs in a request that creates something. */
