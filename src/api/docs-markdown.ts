@@ -32,7 +32,7 @@ export function createDescriptionFiles(
   return async (path) => {
     const from = await readDescription()
     if (made?.from !== from) {
-      const description = JSON.parse(from) as Description
+      const description: Description = JSON.parse(from)
       const pages = operationsOf(description).map(
         (each) => [operationPagePath(each.operation.operationId), toPage(each)] as const,
       )
@@ -58,7 +58,8 @@ function toPage(source: ExampleSource): string {
     toFence('sh', toCurlExample(source)),
     isForTokens(operation) && toFence('ts', toTypeScriptExample(source)),
     isForTokens(operation) && toFence('python', toPythonExample(source)),
-    `Fields of the body, the answer and the refusals: \`/api/v1/openapi.json\`, or [the page](/docs#${operation.operationId}).`,
+    'Fields of the body, the answer and the refusals: `/api/v1/openapi.json`, ' +
+      `or [the page](/docs#${operation.operationId}).`,
   ]
   return `${parts.filter((each) => typeof each === 'string' && each !== '').join('\n\n')}\n`
 }
@@ -77,9 +78,11 @@ async function toLlmsText(read: Description, readTitle: (article: Article) => Pr
   )
   return `# ${read.info.title} API
 
-> HTTP API that sells dedicated proxies, premium proxy traffic and VPN. Prices are in roubles. Every request needs \`Authorization: Bearer TOKEN\`, and every POST that charges an \`Idempotency-Key\`.
+> HTTP API that sells dedicated proxies, premium proxy traffic and VPN. Prices are in roubles. Every request needs
+> \`Authorization: Bearer TOKEN\`, and every POST that charges an \`Idempotency-Key\`.
 
-The description for programs is \`/api/v1/openapi.json\`; hosts of language models use \`/mcp\`. \`?lang=ru\` gives pages in Russian.
+The description for programs is \`/api/v1/openapi.json\`; hosts of language models use \`/mcp\`. \`?lang=ru\` gives
+articles in Russian.
 
 ## Guides
 
