@@ -1,6 +1,7 @@
 import { type Article, articles } from './docs.ts'
 import type { DescribedOperation, ExampleSource } from './docs-examples.ts'
 import { isForTokens, toCurlExample, toPythonExample, toTypeScriptExample } from './docs-examples.ts'
+import { z } from './operation.ts'
 
 /** The index of the docs for programs with a language model (llmstxt.org). */
 export const llmsPath = '/llms.txt'
@@ -23,6 +24,9 @@ export type DescriptionFiles = (
   path: string,
 ) => Promise<{ readonly body: string; readonly headers: { 'Content-Type': string } }>
 
+/** The shop wrote it. */
+const ownDescription = z.custom<Description>()
+
 /** Makes the files again only when the description has changed: reading it takes milliseconds. */
 export function createDescriptionFiles(
   readDescription: () => Promise<string>,
@@ -32,7 +36,7 @@ export function createDescriptionFiles(
   return async (path) => {
     const from = await readDescription()
     if (made?.from !== from) {
-      const description: Description = JSON.parse(from)
+      const description = ownDescription.parse(JSON.parse(from))
       const pages = operationsOf(description).map(
         (each) => [operationPagePath(each.operation.operationId), toPage(each)] as const,
       )
