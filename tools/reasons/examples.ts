@@ -21,7 +21,7 @@ export const examples = {
   free: 3,
   given_rub: 500,
   has: 'reader',
-  header: 'X-Turnpike',
+  header: 'X-Turnpike-Console',
   id: 'ext_…',
   ids: [17, 18],
   ipv: 4,
