@@ -9,8 +9,8 @@ function findSocketsTo(port: number, pid: number): ReadonlySet<string> {
 }
 
 /**
- * What the open descriptors of a process refer to. Without its connections to the shop: the HTTP client keeps between
- * one and four of them open.
+ * What the open descriptors of a process refer to. Without its connections to the shop, of which the HTTP client keeps
+ * one to four open, and without the journal, which is open while counts wait for the shop.
  */
 export function readProcessFiles(pid: number, shopPort: number): readonly string[] {
   const toShop = findSocketsTo(shopPort, pid)
@@ -23,5 +23,6 @@ export function readProcessFiles(pid: number, shopPort: number): readonly string
     }
   }
   const targets = readdirSync(`/proc/${pid}/fd`).map(readTarget)
-  return targets.filter((target) => target !== undefined && !toShop.has(target)) as string[]
+  const isOwn = (target: string): boolean => !toShop.has(target) && !target.includes('/journal-')
+  return targets.filter((target) => target !== undefined).filter(isOwn)
 }
