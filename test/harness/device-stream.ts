@@ -49,11 +49,17 @@ export type DeviceStream = {
   readonly closed: Promise<unknown>
 }
 
-/** A TLS connection with one protocol of ALPN. */
-export async function openTls(tlsPort: number, made: Made, protocol = 'http/1.1'): Promise<TLSSocket> {
+/** A TLS connection with one protocol of ALPN, and from another address of this machine if one is named. */
+export async function openTls(
+  tlsPort: number,
+  made: Made,
+  protocol = 'http/1.1',
+  localAddress?: string,
+): Promise<TLSSocket> {
   const line = connect({
     host: '127.0.0.1',
     port: tlsPort,
+    ...(localAddress !== undefined && { localAddress }),
     ca: made.cert,
     ALPNProtocols: [protocol],
     checkServerIdentity: () => undefined,

@@ -11,7 +11,7 @@ const maxAdded = 4
 export type VpnGateway = Awaited<ReturnType<typeof openVpnGateway>>
 
 /** A shop with a gateway that serves VPN devices over TLS, a device that it knows, and echoes to reach. */
-export async function openVpnGateway() {
+export async function openVpnGateway(more: Readonly<Record<string, string>> = {}) {
   const tlsPort = freePort()
   const made: Made = await makeCertificate('vpn')
   const files = putCertificate(made)
@@ -19,7 +19,7 @@ export async function openVpnGateway() {
   const udpEcho = await startUdpEcho()
   const shop = await openShopWithGateway('sqlite', {
     shop: { TURNPIKE_GATEWAY_VPN: 'on' },
-    gateway: { ...files.env, TURNPIKE_GATEWAY_TLS_PORT: String(tlsPort), TURNPIKE_GATEWAY_VPN: 'on' },
+    gateway: { ...files.env, TURNPIKE_GATEWAY_TLS_PORT: String(tlsPort), TURNPIKE_GATEWAY_VPN: 'on', ...more },
   })
 
   /** Waits until a tunnel of the device has carried 5 bytes both ways. */

@@ -6,7 +6,13 @@ import { type DeviceStream, Inbox, openTls } from './device-stream.ts'
 export type XhttpMode = 'packet-up' | 'stream-up' | 'stream-one'
 export type XhttpVersion = 'h2' | 'http/1.1'
 
-type Where = { readonly tlsPort: number; readonly made: Made; readonly path: string }
+type Where = {
+  readonly tlsPort: number
+  readonly made: Made
+  readonly path: string
+  /** The address of the next connection. */
+  readonly nextAddress?: () => string
+}
 
 /** Bytes of a packet of the tests. */
 const packetBytes = 20_000
@@ -14,7 +20,7 @@ const padding = 'X'.repeat(200)
 
 /** One request of XHTTP whose body and answer go in parts. */
 type Part = { write(bytes: Uint8Array): void; end(bytes?: Uint8Array): void; readonly closed: Promise<void> }
-type Requester = {
+export type Requester = {
   /** `onBytes` gets the answer's body. */
   open(method: 'GET' | 'POST', path: string, onBytes: (bytes: Uint8Array) => void, length?: number): Promise<Part>
   close(): void
@@ -22,11 +28,10 @@ type Requester = {
 
 const refererOf = (path: string): string => `https://site.example${path}?x_padding=${padding}`
 
-function overHttp2({ tlsPort, made }: Where): Requester {
-  const session: ClientHttp2Session = connectHttp2(`https://127.0.0.1:${tlsPort}`, {
-    ca: made.cert,
-    checkServerIdentity: () => undefined,
-  })
+/** All requests on one connection. */
+export async function overHttp2({ tlsPort, made, nextAddress }: Where): Promise<Requester> {
+  const line = await openTls(tlsPort, made, 'h2', nextAddress?.())
+  const session: ClientHttp2Session = connectHttp2(`https://127.0.0.1:${tlsPort}`, { createConnection: () => line })
   session.on('error', () => {})
   return {
     async open(method, path, onBytes) {
@@ -52,11 +57,11 @@ async function readChunks(from: Inbox, onBytes: (bytes: Uint8Array) => void): Pr
 }
 
 /** Each request on a connection of its own. */
-function overHttp1({ tlsPort, made }: Where): Requester {
+function overHttp1({ tlsPort, made, nextAddress }: Where): Requester {
   const lines: TLSSocket[] = []
   return {
     async open(method, path, onBytes, length) {
-      const line = await openTls(tlsPort, made)
+      const line = await openTls(tlsPort, made, 'http/1.1', nextAddress?.())
       lines.push(line)
       const inbox = new Inbox()
       const closed = new Promise<void>((resolve) => line.once('close', () => resolve()))
@@ -99,19 +104,32 @@ export async function openXhttp(
   version: XhttpVersion,
   session: string = crypto.randomUUID(),
 ): Promise<DeviceStream & { readonly session: string }> {
-  const requester = version === 'h2' ? overHttp2(where) : overHttp1(where)
+  const requester = version === 'h2' ? await overHttp2(where) : overHttp1(where)
+  return openXhttpBy(() => requester, where.path, mode, session)
+}
+
+/** The same, with a requester of the caller's choice for each request. */
+export async function openXhttpBy(
+  pick: () => Requester,
+  path: string,
+  mode: XhttpMode,
+  session: string = crypto.randomUUID(),
+): Promise<DeviceStream & { readonly session: string }> {
   const inbox = new Inbox()
   const onBytes = (bytes: Uint8Array): void => inbox.add(bytes)
-  const base = `${where.path}/${session}`
+  const base = `${path}/${session}`
   const isOne = mode === 'stream-one'
-  const down = await requester.open(isOne ? 'POST' : 'GET', isOne ? `${where.path}/` : base, onBytes)
+  const requester = pick()
+  const down = await requester.open(isOne ? 'POST' : 'GET', isOne ? `${path}/` : base, onBytes)
   void down.closed.then(() => inbox.end())
-  const up = mode === 'stream-up' ? await requester.open('POST', base, () => {}) : isOne ? down : undefined
+  const up = mode === 'stream-up' ? await pick().open('POST', base, () => {}) : isOne ? down : undefined
   let seq = 0
   const sendInPackets = (bytes: Uint8Array): void => {
     for (let at = 0; at < bytes.length; at += packetBytes) {
       const part = bytes.subarray(at, at + packetBytes)
-      void requester.open('POST', `${base}/${seq}`, () => {}, part.length).then((post) => post.end(part))
+      void pick()
+        .open('POST', `${base}/${seq}`, () => {}, part.length)
+        .then((post) => post.end(part))
       seq += 1
     }
   }
@@ -130,7 +148,7 @@ export async function sendPackets(
   session: string,
   packets: readonly (readonly [seq: number, bytes: Uint8Array])[],
 ): Promise<void> {
-  const requester = overHttp2(where)
+  const requester = await overHttp2(where)
   const posts = []
   for (const [seq, bytes] of packets) {
     const post = await requester.open('POST', `${where.path}/${session}/${seq}`, () => {}, bytes.length)

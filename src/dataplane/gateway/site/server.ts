@@ -16,7 +16,7 @@ import { readXhttpRequest, splitPath } from '../ways-in/xhttp/request.ts'
 import { maxBodyBytes } from './answer.ts'
 import type { CarriedDeps } from './carried/client.ts'
 import { Http2Exchange } from './carried/exchange.ts'
-import { XhttpSessions } from './carried/xhttp.ts'
+import { type SessionNeighbours, XhttpSessions } from './carried/xhttp.ts'
 import {
   plainAnswer,
   type SiteAnswer,
@@ -62,6 +62,8 @@ export type SiteServerDeps = {
   readonly onFault: (fault: unknown) => void
   /** Threads of the gateway that have a site, which share its limits. */
   readonly threads?: number
+  /** Where sessions of XHTTP are that this thread does not have. */
+  readonly neighbours?: SessionNeighbours | undefined
 }
 
 /** The site of a gateway as data, for the threads that do TLS. */
@@ -77,7 +79,7 @@ export type SiteTerms = {
 /** Opens the site on this thread. */
 export function openSite(
   terms: SiteTerms,
-  deps: Pick<SiteServerDeps, 'sockets' | 'after' | 'onFault' | 'threads'> & {
+  deps: Pick<SiteServerDeps, 'sockets' | 'after' | 'onFault' | 'threads' | 'neighbours'> & {
     readonly take: (client: TlsClient) => void
     readonly snapshot: Snapshot
     /** Replaces the content of the source, for a thread without an event loop. */
@@ -130,7 +132,7 @@ export class SiteServer implements VisitedSite {
     const { handOver, after, keys } = deps
     const waiting = new FairBudget(waitingRequests)
     this.carried = { handOver, after, waiting, findKeyed: (first) => keys?.findKeyed(first) }
-    this.xhttp = new XhttpSessions({ ...this.carried, random: Math.random })
+    this.xhttp = new XhttpSessions({ ...this.carried, random: Math.random }, deps.neighbours)
     const limits = heldLimitsOf(deps.threads ?? 1)
     this.bodies = new FairBudget(limits.bodies)
     this.answers = new FairBudget(limits.answers)

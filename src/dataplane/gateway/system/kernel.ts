@@ -143,10 +143,10 @@ export class Kernel {
     return pipe
   }
 
-  openPair(): readonly [number, number] | number {
-    const made = this.orError(
-      this.libc.socketpair(n.AF_UNIX, n.SOCK_STREAM | n.NONBLOCK_CLOEXEC, 0, this.base + pairAt),
-    )
+  /** `keepsMessages`: each receive() returns what one send() has sent. */
+  openPair(keepsMessages = false): readonly [number, number] | number {
+    const type = keepsMessages ? n.SOCK_SEQPACKET : n.SOCK_STREAM
+    const made = this.orError(this.libc.socketpair(n.AF_UNIX, type | n.NONBLOCK_CLOEXEC, 0, this.base + pairAt))
     return made < 0 ? made : [this.view.getInt32(pairAt, true), this.view.getInt32(pairAt + 4, true)]
   }
 

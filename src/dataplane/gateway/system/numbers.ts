@@ -9,6 +9,7 @@ export const AF_NETLINK = 16
 export const SOCK_STREAM = 1
 export const SOCK_DGRAM = 2
 export const SOCK_RAW = 3
+export const SOCK_SEQPACKET = 5
 /** SOCK_NONBLOCK and SOCK_CLOEXEC, also for accept4, pipe2 and eventfd. */
 export const NONBLOCK_CLOEXEC = 0x80800
 export const CLOEXEC = 0x80000

@@ -6,9 +6,11 @@ import type { SiteTerms } from '../../site/server.ts'
 import type { Kernel } from '../../system/kernel.ts'
 import { Outbox } from './messages.ts'
 import { loadOf } from './peers.ts'
-import { SiteAnswers } from './site-questions.ts'
+import { SiteAnswers, type ToSite } from './site-questions.ts'
 import type { ReactorThread } from './thread.ts'
-import { type FromTlsClients, type ToTlsClients, tlsCountBytes, tlsCounts } from './tls-clients.ts'
+import { type ToTlsClients, tlsCountBytes, tlsCounts } from './tls-clients.ts'
+import type { TlsNotices } from './tls-notices.ts'
+import type { PassedUpload } from './xhttp-uploads.ts'
 
 type Given = {
   readonly descriptor: number
@@ -16,6 +18,8 @@ type Given = {
   readonly place: number
   isShaking: boolean
 }
+
+const unwatched: ConnectionWatcher = { onShaken() {}, onGone() {} }
 
 /** What every reactor needs to do TLS; a new one gets the newest. */
 export type ReactorTlsTerms = {
@@ -111,13 +115,23 @@ export class ReactorTls {
   begin(id: number, descriptor: number, source: string, certificate: Certificate, watcher: ConnectionWatcher): void {
     if (certificate !== this.certificate) this.post({ type: 'certificates', certificates: [certificate] })
     this.certificate = certificate
-    this.place = (this.place + 1) | 0
     this.shaking += 1
-    this.given.set(id, { descriptor, watcher, place: this.place, isShaking: true })
+    this.give(id, descriptor, watcher, true)
     this.post({ type: 'begin', id, descriptor, source })
   }
 
-  take(message: FromTlsClients): void {
+  /** The upload of a session that this reactor has. */
+  pass(id: number, upload: PassedUpload): void {
+    this.give(id, upload.descriptor, unwatched, false)
+    this.post({ type: 'passed-upload', id, ...upload })
+  }
+
+  private give(id: number, descriptor: number, watcher: ConnectionWatcher, isShaking: boolean): void {
+    this.place = (this.place + 1) | 0
+    this.given.set(id, { descriptor, watcher, place: this.place, isShaking })
+  }
+
+  take(message: TlsNotices | ToSite): void {
     if (message.type === 'notices') {
       for (const id of message.shaken) this.shaken(id)
       for (const id of message.gone) this.end(id)

@@ -14,6 +14,7 @@ import type { Reactor } from './reactor.ts'
 import { type FromSite, SiteQuestions, type ToSite } from './site-questions.ts'
 import { type LinkEvents, TlsLink } from './tls-link.ts'
 import { NoticeBatch, type TlsNotices } from './tls-notices.ts'
+import { createSessionNeighbours, type FromSessions, type ToSessions, UploadReceiver } from './xhttp-uploads.ts'
 
 export type TlsTerms = {
   /** Cells of `tlsCounts`. */
@@ -37,9 +38,10 @@ export type ToTlsClients =
   | { readonly type: 'password-keys'; readonly keys: readonly Uint8Array[] }
   | { readonly type: 'drain' }
   | FromSite
+  | ToSessions
 
 /** From the clients over TLS of a reactor to the main thread. */
-export type FromTlsClients = TlsNotices | ToSite
+export type FromTlsClients = TlsNotices | ToSite | FromSessions
 
 /** Written by the reactor: its HTTP/2 connections, and connections that it has taken, and begun to shake hands with. */
 export const tlsCounts = { open: 0, requests: 1, spare: 2, taken: 3, begun: 4 } as const
@@ -98,7 +100,9 @@ export class TlsClients {
     else if (message.type === 'drain') {
       this.http2.drain()
       this.opened?.site.drain()
-    } else this.questions?.takeAnswer(message)
+    } else if (message.type === 'session-found') this.opened?.site.xhttp.passOn(message.name)
+    else if (message.type === 'passed-upload') this.takePassed(message)
+    else this.questions?.takeAnswer(message)
   }
 
   /** Posts what happened in this turn. */
@@ -127,7 +131,9 @@ export class TlsClients {
     const { content } = this.questions
     // Requests to the shop need an event loop, which this thread does not have.
     const isElsewhere = site?.source.kind === 'shop'
-    const deps = { take, snapshot, sockets, after, onFault, threads, ...(isElsewhere && { content }) }
+    const { reactor } = this.deps
+    const neighbours = threads > 1 ? createSessionNeighbours(reactor, this.post, Math.random) : undefined
+    const deps = { take, snapshot, sockets, after, onFault, threads, neighbours, ...(isElsewhere && { content }) }
     this.opened = site && openSite(site, deps)
     this.publish()
   }
@@ -160,6 +166,17 @@ export class TlsClients {
     }
     this.waiting.set(message.id, message)
     if (this.waiting.size === 1) this.deps.reactor.queue({ takeTurn: this.beginNext })
+  }
+
+  private takePassed({ id, descriptor, name, seq }: Extract<ToSessions, { type: 'passed-upload' }>): void {
+    const { reactor } = this.deps
+    Atomics.add(this.counts, tlsCounts.taken, 1)
+    this.noteBegun()
+    this.notices.noteGone(id)
+    if (!reactor.descriptors.own(descriptor)) return
+    const upload = new UploadReceiver(reactor, descriptor)
+    if (this.opened) this.opened.site.xhttp.takePassed(name, seq, upload)
+    else upload.terminate()
   }
 
   private readonly beginNext = (): void => {

@@ -10,6 +10,8 @@ import { openListener } from './ports.ts'
 import { ReactorTls, type ReactorTlsTerms } from './reactor-tls.ts'
 import type { ReactorThread } from './thread.ts'
 import type { FromTlsClients, ToTlsClients } from './tls-clients.ts'
+import { XhttpHomes } from './xhttp-homes.ts'
+import type { PassedUpload } from './xhttp-uploads.ts'
 
 /** Connections that wait for their ClientHello, at most a quarter of all connections. */
 const maxAwaiting = 2048
@@ -40,6 +42,7 @@ export class TlsDispatcher implements TlsReactors {
   private lastId = 0
   private readonly lastOf = new Map<string, ReactorTls>()
   private terms: ReactorTlsTerms
+  private readonly homes: XhttpHomes
 
   constructor(private readonly deps: TlsDispatcherDeps) {
     const { kernel, threads, site, ticketKeys } = deps
@@ -47,6 +50,11 @@ export class TlsDispatcher implements TlsReactors {
     // One for all reactors: it limits the requests that run at the same time.
     const content = site?.source.kind === 'shop' ? toContent(site.source) : undefined
     this.reactors = threads.map((thread) => new ReactorTls(thread, kernel, content, () => this.terms))
+    this.homes = new XhttpHomes({
+      post: (reactor, message) => this.reactors[reactor]?.post(message),
+      give: (reactor, upload) => this.giveUpload(reactor, upload),
+      close: (descriptor) => kernel.close(descriptor),
+    })
   }
 
   get count(): number {
@@ -59,6 +67,7 @@ export class TlsDispatcher implements TlsReactors {
 
   reactorDied(reactor: number): void {
     this.reactors[reactor]?.died()
+    this.homes.died(reactor)
   }
 
   get load(): 'usual' | 'busy' | 'late' {
@@ -134,7 +143,18 @@ export class TlsDispatcher implements TlsReactors {
   }
 
   takeMessages(reactor: number, messages: readonly FromTlsClients[]): void {
-    for (const message of messages) this.reactors[reactor]?.take(message)
+    for (const message of messages) {
+      if (message.type === 'session' || message.type === 'upload') this.homes.take(reactor, message)
+      else this.reactors[reactor]?.take(message)
+    }
+  }
+
+  private giveUpload(reactor: number, upload: PassedUpload): boolean {
+    const home = this.reactors[reactor]
+    if (!home?.isRunning) return false
+    this.lastId += 1
+    home.pass(this.lastId, upload)
+    return true
   }
 
   private postAll(message: ToTlsClients): void {
@@ -142,8 +162,8 @@ export class TlsDispatcher implements TlsReactors {
   }
 
   /**
-   * With VPN devices, the reactor of the address's last connection while it is not much busier than another: requests
-   * of a session of XHTTP meet in one reactor.
+   * With VPN devices, the reactor of the address's last connection while it is not much busier than another: so a
+   * session of XHTTP has most of its requests in one reactor, and few uploads are passed on.
    */
   private chooseFor(source: string): ReactorTls | undefined {
     const drawn = this.choose()

@@ -34,6 +34,9 @@ export type Exchange = {
   resume(): void
 }
 
+/** The part of an exchange that an upload needs; its connection may be in another reactor. */
+export type UploadExchange = Pick<Exchange, 'owner' | 'admit' | 'respond' | 'end' | 'terminate' | 'pause' | 'resume'>
+
 /** A stream of an HTTP/2 connection. */
 export class Http2Exchange implements Exchange, StreamOwner {
   owner: ExchangeOwner | undefined

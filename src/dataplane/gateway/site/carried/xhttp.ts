@@ -3,14 +3,14 @@ import type { DeliveryWatch } from '../../metering/tunnel-meter.ts'
 import { maxPacketBytes, maxPacketsAhead, toXhttpFields, type XhttpRequest } from '../../ways-in/xhttp/request.ts'
 import type { BudgetShare } from '../fair-budget.ts'
 import { CarriedClient, type CarriedDeps, type Carrier } from './client.ts'
-import type { Exchange, ExchangeOwner } from './exchange.ts'
+import type { Exchange, ExchangeOwner, UploadExchange } from './exchange.ts'
 
 /** Requests of a session that its download, which opens it, may follow within this time. */
 const waitMs = 30_000
 const nothingToDo = (): void => {}
 
 type Upload = {
-  readonly exchange: Exchange
+  readonly exchange: UploadExchange
   readonly seq: number | undefined
   bytes: number
   /** While it is not read: a stream's window of 128 KiB. */
@@ -54,7 +54,7 @@ class XhttpSession implements Carrier {
   }
 
   /** Takes an upload, in any order of its packets. */
-  add(exchange: Exchange, seq: number | undefined): void {
+  add(exchange: UploadExchange, seq: number | undefined): void {
     const share = this.deps.waiting.open(this.device, () => this.terminate())
     const upload = { exchange, seq, bytes: 0, share }
     exchange.owner = this.toOwner(upload)
@@ -192,7 +192,27 @@ class XhttpSession implements Carrier {
   }
 }
 
-type Waiting = { readonly uploads: Upload[]; readonly cancel: () => void }
+type WaitingUpload = Upload & { readonly exchange: Exchange }
+type Waiting = { readonly uploads: WaitingUpload[]; readonly cancel: () => void }
+
+/** The other reactors of the gateway. A client's connections reach any of them, and a session is in one. */
+export type SessionNeighbours = {
+  /** The session's download is here. */
+  open(name: string): void
+  /** Uploads wait here for the session. */
+  seek(name: string): void
+  /** Takes back what was said of the session. */
+  leave(name: string): void
+  /** Passes an upload on to the reactor that has the session. */
+  pass(name: string, seq: number | undefined, exchange: Exchange): void
+}
+
+const noNeighbours: SessionNeighbours = {
+  open() {},
+  seek() {},
+  leave() {},
+  pass: (_, __, exchange) => exchange.terminate(),
+}
 
 /** Sessions of XHTTP by the device and the id that its client chose. */
 export class XhttpSessions {
@@ -200,7 +220,10 @@ export class XhttpSessions {
   /** Uploads whose session's download has not come yet. They are not read. */
   private readonly waiting = new Map<string, Waiting>()
 
-  constructor(private readonly deps: CarriedDeps & { readonly random: () => number; readonly after: After }) {}
+  constructor(
+    private readonly deps: CarriedDeps & { readonly random: () => number; readonly after: After },
+    private readonly neighbours: SessionNeighbours = noNeighbours,
+  ) {}
 
   take(device: string, request: XhttpRequest, exchange: Exchange): void {
     if (request.kind === 'both') return this.begin(device, exchange, nothingToDo).start(true)
@@ -212,28 +235,40 @@ export class XhttpSessions {
     else this.wait(device, name, exchange, seq)
   }
 
+  /** Another reactor has the session: uploads that wait here go there. */
+  passOn(name: string): void {
+    for (const { exchange, seq } of this.takeWaiting(name)) this.neighbours.pass(name, seq, exchange)
+  }
+
+  /** Takes an upload whose connection is in another reactor. */
+  takePassed(name: string, seq: number | undefined, exchange: UploadExchange): void {
+    const session = this.open.get(name)
+    if (session) session.add(exchange, seq)
+    else exchange.terminate()
+  }
+
   private begin(device: string, exchange: Exchange, onOver: () => void): XhttpSession {
     return new XhttpSession(exchange, device, this.deps, onOver)
   }
 
   private beginNamed(device: string, name: string, exchange: Exchange): void {
     if (this.open.has(name)) return exchange.terminate()
-    const session = this.begin(device, exchange, () => this.open.delete(name))
+    const session = this.begin(device, exchange, () => {
+      this.open.delete(name)
+      this.neighbours.leave(name)
+    })
     this.open.set(name, session)
+    this.neighbours.open(name)
     session.start(false)
-    const waiting = this.waiting.get(name)
-    this.waiting.delete(name)
-    waiting?.cancel()
-    for (const { exchange: upload, seq, share } of waiting?.uploads ?? []) {
-      share?.resize(0)
-      session.add(upload, seq)
-    }
+    const uploads = this.takeWaiting(name)
+    for (const { exchange: upload, seq } of uploads) session.add(upload, seq)
   }
 
   private wait(device: string, name: string, exchange: Exchange, seq: number | undefined): void {
     const share = this.deps.waiting.open(device, () => this.giveUp(name))
     if (!share.resize(1)) return exchange.terminate()
-    const waiting: Waiting = this.waiting.get(name) ?? {
+    const known = this.waiting.get(name)
+    const waiting: Waiting = known ?? {
       uploads: [],
       cancel: this.deps.after(waitMs, () => this.giveUp(name)),
     }
@@ -242,16 +277,21 @@ export class XhttpSessions {
     const onClose = (): void => this.giveUp(name)
     exchange.owner = { onBody: nothingToDo, onBodyEnd: nothingToDo, onDrain: nothingToDo, onClose }
     if (waiting.uploads.length > maxPacketsAhead) this.giveUp(name)
+    else if (!known) this.neighbours.seek(name)
   }
 
   private giveUp(name: string): void {
+    const uploads = this.takeWaiting(name)
+    if (uploads.length > 0) this.neighbours.leave(name)
+    for (const { exchange } of uploads) exchange.terminate()
+  }
+
+  private takeWaiting(name: string): readonly WaitingUpload[] {
     const waiting = this.waiting.get(name)
-    if (!waiting) return
+    if (!waiting) return []
     this.waiting.delete(name)
     waiting.cancel()
-    for (const { exchange, share } of waiting.uploads) {
-      share?.resize(0)
-      exchange.terminate()
-    }
+    for (const { share } of waiting.uploads) share?.resize(0)
+    return waiting.uploads
   }
 }
