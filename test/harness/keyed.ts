@@ -12,7 +12,7 @@ export function summarizeKeyed(protocol: KeyedWayIn, pieces: readonly Uint8Array
   const lines: string[] = []
   for (const piece of pieces) {
     // The reader must not keep the memory of a chunk.
-    const chunk = piece.slice()
+    const chunk = new Uint8Array(piece)
     for (const event of reader.feed(chunk)) lines.push(format(event))
     chunk.fill(0xee)
     if (lines.includes('refuse')) return lines

@@ -1,32 +1,8 @@
 import { expect, test } from 'bun:test'
-import { createDice, mutate } from '../../../../../test/harness/dice.ts'
-import { byteByByte, splitAt, toBytes, toText } from '../../../../../test/harness/protocol.ts'
-import { isLong } from '../../../../../test/harness/scale.ts'
+import { byteByByte, toBytes } from '../../../../../test/harness/protocol.ts'
+import { summarizeMux } from '../../../../../test/harness/vpn-protocol.ts'
 import { readAddress } from '../../../../core/address.ts'
-import { formatAuthority } from '../authority.ts'
-import { type MuxFrame, MuxReader, toDatagramFrame, toEndFrame, toStreamFrames } from './mux.ts'
-
-/** Mutated inputs. */
-const inputs = isLong ? 1_000_000 : 25_000
-
-/** The frames of these pieces as text, and whether the reader refused. */
-function summarize(pieces: readonly Uint8Array[]): string[] {
-  const reader = new MuxReader()
-  const lines: string[] = []
-  for (const piece of pieces) {
-    // The reader must not keep the memory of a chunk.
-    const chunk = new Uint8Array(piece)
-    if (!reader.feed(chunk, (frame) => void lines.push(format(frame)))) return [...lines, 'refuse']
-    chunk.fill(0xee)
-  }
-  return lines
-}
-
-function format({ id, status, hasFailed, network, target, globalId, payload }: MuxFrame): string {
-  const parts = [status, id, hasFailed && 'failed', network, target && formatAuthority(target), globalId]
-  const text = payload ? `"${toText(payload)}"` : false
-  return [...parts, text].filter((part) => part !== false && part !== undefined).join(' ')
-}
+import { toDatagramFrame, toEndFrame, toStreamFrames } from './mux.ts'
 
 const tcp = '\x00\x12\x00\x07\x01\x01\x01\x01\xbb\x02\x09a.example\x00\x03GET'
 const xudp = '\x00\x14\x00\x00\x01\x01\x02\x00\x35\x01\xc0\x00\x02\x07\x01\x02\x03\x04\x05\x06\x07\x08\x00\x02hi'
@@ -59,8 +35,8 @@ const frames = [
 ] as const
 
 test.each(frames)('MuxReader gives the same frames for every split of %s', (_, sent, expected) => {
-  expect(summarize([toBytes(sent)])).toEqual([...expected])
-  expect(summarize(byteByByte(toBytes(sent)))).toEqual([...expected])
+  expect(summarizeMux([toBytes(sent)])).toEqual([...expected])
+  expect(summarizeMux(byteByByte(toBytes(sent)))).toEqual([...expected])
 })
 
 test('frames that the gateway writes are read with the same bytes, at most 8192 of a stream in each', () => {
@@ -68,25 +44,11 @@ test('frames that the gateway writes are read with the same bytes, at most 8192 
   const source = readAddress('2001:db8::1')
   if (!source) throw new Error('no address')
   const written = [toStreamFrames(9, bytes), toDatagramFrame(3, Buffer.from('hi'), source, 443), toEndFrame(9, true)]
-  expect(summarize([Buffer.concat(written)])).toEqual([
+  expect(summarizeMux([Buffer.concat(written)])).toEqual([
     `keep 9 "${'a'.repeat(8192)}"`,
     `keep 9 "${'a'.repeat(8192)}"`,
     `keep 9 "${'a'.repeat(20_000 - 2 * 8192)}"`,
     'keep 3 udp [2001:db8::1]:443 "hi"',
     'end 9 failed',
   ])
-})
-
-test('mutated frames of Mux give the same frames for every split', () => {
-  const seeds = frames.map(([, sent]) => toBytes(sent))
-  const outcomes = new Set<string>()
-  for (let seed = 1; seed <= inputs; seed += 1) {
-    const dice = createDice(seed)
-    const bytes = mutate(seeds, dice)
-    const whole = summarize([bytes])
-    const cut = summarize(splitAt(bytes, [dice(bytes.length + 1), dice(bytes.length + 1)]))
-    if (JSON.stringify(cut) !== JSON.stringify(whole)) expect({ seed, frames: cut }).toEqual({ seed, frames: whole })
-    outcomes.add(whole.at(-1)?.split(' ', 1)[0] ?? 'nothing')
-  }
-  expect(outcomes.size).toBe(6)
 })

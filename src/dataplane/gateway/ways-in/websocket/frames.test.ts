@@ -1,37 +1,8 @@
 import { expect, test } from 'bun:test'
-import { createDice, mutate } from '../../../../../test/harness/dice.ts'
-import { byteByByte, splitAt, toBytes, toText } from '../../../../../test/harness/protocol.ts'
-import { isLong } from '../../../../../test/harness/scale.ts'
-import { toBinaryFrame, toCloseFrame, toPongFrame, WebSocketReader } from './frames.ts'
+import { byteByByte, toBytes, toText } from '../../../../../test/harness/protocol.ts'
+import { summarizeWebSocket } from '../../../../../test/harness/vpn-protocol.ts'
+import { toBinaryFrame, toCloseFrame, toPongFrame } from './frames.ts'
 import { readUpgrade } from './upgrade.ts'
-
-/** Mutated inputs. */
-const inputs = isLong ? 1_000_000 : 25_000
-
-/** Events of these pieces, with the bytes of messages joined. */
-function summarize(pieces: readonly Uint8Array[]): string[] {
-  const reader = new WebSocketReader()
-  const lines: string[] = []
-  let bytes = ''
-  const flush = (): void => {
-    if (bytes !== '') lines.push(`bytes ${bytes}`)
-    bytes = ''
-  }
-  for (const piece of pieces) {
-    const goesOn = reader.feed(piece, (event) => {
-      if (event.type === 'bytes') bytes += toText(event.bytes)
-      else {
-        flush()
-        lines.push(event.type === 'ping' ? `ping ${toText(event.bytes)}` : 'close')
-      }
-    })
-    if (goesOn) continue
-    flush()
-    return [...lines, 'over']
-  }
-  flush()
-  return lines
-}
 
 /** The mask 0 leaves the payload as it is. */
 const mask = '\0\0\0\0'
@@ -57,8 +28,8 @@ const frames = [
 ] as const
 
 test.each(frames)('WebSocketReader gives the same events for every split of %s', (_, sent, expected) => {
-  expect(summarize([toBytes(sent)])).toEqual([...expected])
-  expect(summarize(byteByByte(toBytes(sent)))).toEqual([...expected])
+  expect(summarizeWebSocket([toBytes(sent)])).toEqual([...expected])
+  expect(summarizeWebSocket(byteByByte(toBytes(sent)))).toEqual([...expected])
 })
 
 test('frames of the gateway have the shortest form of their length, and no mask', () => {
@@ -74,20 +45,6 @@ test('frames of the gateway have the shortest form of their length, and no mask'
   ])
   expect(toText(toPongFrame(toBytes('p')))).toBe('\x8a\x01p')
   expect(toText(toCloseFrame())).toBe('\x88\x02\x03\xe8')
-})
-
-test('mutated frames of a WebSocket give the same events for every split', () => {
-  const seeds = frames.map(([, sent]) => toBytes(sent))
-  const outcomes = new Set<string>()
-  for (let seed = 1; seed <= inputs; seed += 1) {
-    const dice = createDice(seed)
-    const bytes = mutate(seeds, dice)
-    const whole = summarize([bytes])
-    const cut = summarize(splitAt(bytes, [dice(bytes.length + 1), dice(bytes.length + 1)]))
-    if (JSON.stringify(cut) !== JSON.stringify(whole)) expect({ seed, events: cut }).toEqual({ seed, events: whole })
-    outcomes.add(whole.at(-1)?.split(' ', 1)[0] ?? 'nothing')
-  }
-  expect([...outcomes].toSorted()).toEqual(['bytes', 'nothing', 'over', 'ping'])
 })
 
 const upgrade: Readonly<Record<string, string>> = {

@@ -1,11 +1,8 @@
 import { expect, test } from 'bun:test'
 import { createDice, mutate } from '../../../../../test/harness/dice.ts'
 import { toBytes, toText } from '../../../../../test/harness/protocol.ts'
-import { isLong } from '../../../../../test/harness/scale.ts'
+import { scaled } from '../../../../../test/harness/scale.ts'
 import { readXhttpRequest, splitPath, toXhttpFields } from './request.ts'
-
-/** Mutated inputs. */
-const inputs = isLong ? 1_000_000 : 25_000
 
 const path = '/0123456789abcdef0123456789abcdef'
 const session = '11111111-2222-4333-8444-555555555555'
@@ -52,7 +49,7 @@ test('an answer of XHTTP has 100 to 1000 characters of padding', () => {
 test('mutated targets of XHTTP throw nothing, and all that are read have a short session and an exact number', () => {
   const seeds = [`${path}/${session}/17`, `${path}/${session}`, `${path}/`, `${path}?x_padding=1`].map(toBytes)
   let readCount = 0
-  for (let seed = 1; seed <= inputs; seed += 1) {
+  for (let seed = 1; seed <= scaled(100_000); seed += 1) {
     const dice = createDice(seed)
     const target = toText(mutate(seeds, dice))
     const request = readXhttpRequest(dice(2) === 0 ? 'GET' : 'POST', target, padded)
