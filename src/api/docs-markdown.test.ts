@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
+import { compileStrict } from '../../test/clients/compile-strict.ts'
 import { longTest } from '../../test/harness/long-test.ts'
 import { fencesOf } from '../../test/harness/markdown.ts'
+import { runProgram } from '../../test/harness/run-program.ts'
 import { type Service, startService } from '../../test/harness/service.ts'
 import { writeClientFiles } from '../../tools/clients/files.ts'
 import { articles } from './docs.ts'
 import { operationPagePath } from './docs-markdown.ts'
-
-const root = resolve(import.meta.dir, '../..')
 
 let shop: Service
 let folder: string
@@ -18,12 +18,8 @@ const examples = new Map<string, ReadonlyMap<string, string>>()
 type Description = { paths: Record<string, Record<string, { operationId: string; security?: object[] }>> }
 let description: Description
 
-const run = async (command: readonly string[]) => {
-  const env = { PATH: process.env['PATH'] ?? '', TURNPIKE_URL: shop.url, TURNPIKE_TOKEN: shop.token }
-  const child = Bun.spawn([...command], { cwd: folder, env, stdin: 'ignore', stdout: 'pipe', stderr: 'pipe' })
-  const [out, err] = await Promise.all([child.stdout.text(), child.stderr.text()])
-  return { exit: await child.exited, out, err }
-}
+const run = (command: readonly string[]) =>
+  runProgram(command, { folder, env: { TURNPIKE_URL: shop.url, TURNPIKE_TOKEN: shop.token } })
 
 beforeAll(async () => {
   shop = await startService('sqlite')
@@ -54,6 +50,14 @@ test('every link of /llms.txt leads to a Markdown page, and every article and op
     ])
     expect([link, await answer.text()]).toEqual([link, expect.stringMatching(/^# \S/)])
   }
+})
+
+test('the page of an operation is in Russian for ?lang=ru, with the same example', async () => {
+  const answer = await fetch(`${shop.url}${operationPagePath('buyDedicated')}?lang=ru`)
+  const text = await answer.text()
+  expect(answer.headers.get('content-language')).toBe('ru')
+  expect(text).toMatch(/^# [А-Я]/)
+  expect(text).toContain(examples.get('buyDedicated')?.get('ts') ?? 'no example')
 })
 
 test('every operation has an example in curl, and each that a token may call also in TypeScript and Python', () => {
@@ -102,19 +106,6 @@ longTest('the TypeScript example of every operation compiles with --strict', asy
     writeFileSync(join(folder, `${id}.ts`), text)
     return [`${id}.ts`]
   })
-  const compilerOptions = {
-    noEmit: true,
-    strict: true,
-    module: 'esnext',
-    moduleResolution: 'bundler',
-    target: 'es2022',
-    lib: ['esnext', 'dom', 'dom.asynciterable'],
-    types: ['node'],
-    typeRoots: [join(root, 'node_modules/@types')],
-    allowImportingTsExtensions: true,
-    paths: { '@turnpike/client': [join(root, 'packages/client/src/index.ts')] },
-  }
   writeFileSync(join(folder, 'package.json'), '{"type": "module"}')
-  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files }))
-  expect(await run([join(root, 'node_modules/.bin/tsc'), '-p', '.'])).toEqual({ exit: 0, out: '', err: '' })
+  expect(await compileStrict(folder, files)).toEqual({ exit: 0, out: '', err: '' })
 })

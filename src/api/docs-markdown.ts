@@ -1,6 +1,7 @@
-import { type Article, articles } from './docs.ts'
+import { type Article, articles, languageHeaders } from './docs.ts'
 import type { DescribedOperation, ExampleSource } from './docs-examples.ts'
 import { isForTokens, toCurlExample, toPythonExample, toTypeScriptExample } from './docs-examples.ts'
+import type { AnswerLanguage } from './language.ts'
 import { z } from './operation.ts'
 
 /** The index of the docs for programs with a language model (llmstxt.org). */
@@ -22,7 +23,7 @@ const operationsOf = ({ paths }: Description): ExampleSource[] =>
 /** Files that are made from the description of the API: `/llms.txt`, and the Markdown page of each operation. */
 export type DescriptionFiles = (
   path: string,
-) => Promise<{ readonly body: string; readonly headers: { 'Content-Type': string } }>
+) => Promise<{ readonly body: string; readonly headers: Readonly<Record<string, string>> }>
 
 /** The shop wrote it. */
 const ownDescription = z.custom<Description>()
@@ -31,6 +32,7 @@ const ownDescription = z.custom<Description>()
 export function createDescriptionFiles(
   readDescription: () => Promise<string>,
   readTitle: (article: Article) => Promise<string>,
+  language: AnswerLanguage,
 ): DescriptionFiles {
   let made: { readonly from: string; readonly files: ReadonlyMap<string, string> } | undefined
   return async (path) => {
@@ -38,21 +40,42 @@ export function createDescriptionFiles(
     if (made?.from !== from) {
       const description = ownDescription.parse(JSON.parse(from))
       const pages = operationsOf(description).map(
-        (each) => [operationPagePath(each.operation.operationId), toPage(each)] as const,
+        (each) => [operationPagePath(each.operation.operationId), toPage(each, language)] as const,
       )
       made = { from, files: new Map([[llmsPath, await toLlmsText(description, readTitle)], ...pages]) }
     }
     const type = path === llmsPath ? 'text/plain; charset=utf-8' : 'text/markdown; charset=utf-8'
-    return { body: made.files.get(path) ?? '', headers: { 'Content-Type': type } }
+    const headers = { 'Content-Type': type, ...(path !== llmsPath && languageHeaders(language)) }
+    return { body: made.files.get(path) ?? '', headers }
   }
 }
 
 const toFence = (language: string, text: string): string => `\`\`\`${language}\n${text}\n\`\`\``
 
-function toPage(source: ExampleSource): string {
+const words = {
+  en: {
+    path: 'path',
+    query: 'query',
+    header: 'header',
+    required: 'required',
+    more: 'Fields of the body, the answer and the refusals',
+  },
+  ru: {
+    path: 'в пути',
+    query: 'в строке запроса',
+    header: 'в заголовке',
+    required: 'обязательно',
+    more: 'Поля тела, ответа и отказов',
+  },
+} as const
+
+function toPage(source: ExampleSource, language: AnswerLanguage): string {
+  const say = words[language]
+  const placeOf = (place: string): string => (place === 'path' || place === 'query' ? say[place] : say.header)
   const { method, path, operation } = source
   const parameters = (operation.parameters ?? []).map(
-    (each) => `- \`${each.name}\` (${each.in}${each.required ? ', required' : ''}): ${each.description ?? ''}`,
+    (each) =>
+      `- \`${each.name}\` (${placeOf(each.in)}${each.required ? `, ${say.required}` : ''}): ${each.description ?? ''}`,
   )
   const parts = [
     `# ${operation.summary}`,
@@ -62,8 +85,7 @@ function toPage(source: ExampleSource): string {
     toFence('sh', toCurlExample(source)),
     isForTokens(operation) && toFence('ts', toTypeScriptExample(source)),
     isForTokens(operation) && toFence('python', toPythonExample(source)),
-    'Fields of the body, the answer and the refusals: `/api/v1/openapi.json`, ' +
-      `or [the page](/docs#${operation.operationId}).`,
+    `${say.more}: \`/api/v1/openapi.json\`, [\`/docs\`](/docs?lang=${language}#${operation.operationId}).`,
   ]
   return `${parts.filter((each) => typeof each === 'string' && each !== '').join('\n\n')}\n`
 }
@@ -86,7 +108,7 @@ async function toLlmsText(read: Description, readTitle: (article: Article) => Pr
 > \`Authorization: Bearer TOKEN\`, and every POST that charges an \`Idempotency-Key\`.
 
 The description for programs is \`/api/v1/openapi.json\`; hosts of language models use \`/mcp\`. \`?lang=ru\` gives
-articles in Russian.
+articles and operations in Russian.
 
 ## Guides
 

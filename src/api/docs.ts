@@ -46,6 +46,7 @@ const files = [
   'fields.js',
   'learned.js',
   'messages.js',
+  'samples.js',
   'schema.js',
   'search.js',
 ]
@@ -109,7 +110,7 @@ export const readTitle = async (article: Article): Promise<string> =>
 
 const markdownHeaders = { 'Content-Type': 'text/markdown; charset=utf-8', 'Content-Security-Policy': policy }
 
-const languageHeaders = (language: AnswerLanguage) => ({
+export const languageHeaders = (language: AnswerLanguage) => ({
   'Content-Language': language,
   Vary: 'Accept-Language, Accept-Encoding',
 })

@@ -1,7 +1,7 @@
 import { bearerOf } from '../api/answers.ts'
 import { readBody } from '../api/body.ts'
 import { getToken } from '../api/customer/tokens/shapes.ts'
-import type { PlainRoute } from '../api/http.ts'
+import type { PlainRoute } from '../api/plain-route.ts'
 import { z } from '../api/operation.ts'
 import { assertSameOrigin } from '../api/session.ts'
 import type { Address } from '../core/address.ts'

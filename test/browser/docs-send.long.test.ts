@@ -81,6 +81,21 @@ test('the docs page sends every operation as prefilled, with only a token filled
     }
   }))
 
+test('the docs page shows the request of an operation in TypeScript and Python when it is opened', () =>
+  visit('/docs', async (page, requestedUrls) => {
+    const section = sectionOf(page, 'buyDedicated')
+    for (const [client, call] of [
+      ['TypeScript', 'dedicated.buy('],
+      ['Python', 'client.dedicated.buy('],
+    ] as const) {
+      await section.locator('summary', { hasText: client }).click()
+      await section.getByLabel(`The request in ${client}`).filter({ hasText: call }).waitFor()
+    }
+    // A token cannot call it, so the clients have no method for it.
+    expect(await sectionOf(page, 'createToken').locator('.sample').count()).toBe(0)
+    expect(requestedUrls.filter((url) => new URL(url).origin !== shop.url)).toEqual([])
+  }))
+
 describe('docs page used by one visitor', () => {
   let context: BrowserContext
   let page: Page

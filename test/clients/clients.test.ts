@@ -8,7 +8,7 @@ import { longTest } from '../harness/long-test.ts'
 import { fencesOf } from '../harness/markdown.ts'
 import { isLong, scaled } from '../harness/scale.ts'
 import { type Service, startService } from '../harness/service.ts'
-import { type Fate, UnreliableProxy } from '../harness/unreliable-proxy.ts'
+import { drawFates, UnreliableProxy, usualFateCount } from '../harness/unreliable-proxy.ts'
 import { type Installed, installClients } from './installed.ts'
 
 let clients: Installed
@@ -16,19 +16,6 @@ beforeAll(async () => {
   clients = await installClients()
 }, 300_000)
 afterAll(() => clients.remove())
-
-const fates: readonly Fate[] = [
-  'pass',
-  'pass',
-  'pass',
-  'lose request',
-  'lose answer',
-  'lose connection',
-  'cut answer',
-  'repeat',
-  'overload',
-  'bad gateway',
-]
 
 type Report = {
   readonly orders: string[]
@@ -49,14 +36,14 @@ const purchases = Math.max(8, scaled(80))
 /** Runs a program with a token of a new customer, behind a proxy that damages most of its requests. */
 async function buyThroughFaults(service: Service, command: readonly string[], seed: number) {
   const { token } = await service.newCustomer(1_000_000n)
-  const dice = createDice(seed)
+  const nextFate = drawFates(createDice(seed))
   let isHeld = false
   const proxy = new UnreliableProxy(Number(new URL(service.url).port), (line) => {
     if (!isHeld && line.startsWith('POST /api/v1/dedicated/buy')) {
       isHeld = true
       return 'hold'
     }
-    return fates[dice(fates.length)] ?? 'pass'
+    return nextFate()
   })
   try {
     const env = { TURNPIKE_URL: await proxy.open(), TURNPIKE_TOKEN: token, PURCHASES: String(purchases) }
@@ -104,7 +91,7 @@ describe.each([...engines])('clients for programs before a shop on %s', (engine)
     async (_, command) => {
       const result = await buyThroughFaults(service, command, engines.indexOf(engine) + 1)
       await expectBoughtOnce(service, result)
-      expect(new Set(result.fates).size).toBe(new Set(fates).size + 1)
+      expect(new Set(result.fates).size).toBe(usualFateCount + 1)
       expect(result.report.replays).toBeGreaterThan(1)
       expect(result.report.refused).toMatchObject({
         isRefusal: true,

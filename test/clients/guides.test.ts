@@ -8,8 +8,9 @@ import { writeClientFiles } from '../../tools/clients/files.ts'
 import { freePort } from '../harness/gateway.ts'
 import { longTest } from '../harness/long-test.ts'
 import { fencesOf } from '../harness/markdown.ts'
+import { runProgram } from '../harness/run-program.ts'
 import { type Service, startService } from '../harness/service.ts'
-import { waitLimitMs } from '../harness/until.ts'
+import { compileStrict } from './compile-strict.ts'
 
 const root = resolve(import.meta.dir, '../..')
 const textOf = (name: string, folder = 'docs/guides'): string => readFileSync(join(root, folder, `${name}.md`), 'utf8')
@@ -43,26 +44,17 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-async function run(command: readonly string[]) {
-  const child = Bun.spawn([...command], {
-    cwd: folder,
+const run = (command: readonly string[]) =>
+  runProgram(command, {
+    folder,
     env: {
-      PATH: process.env['PATH'] ?? '',
       HOME: folder,
       PYTHONPATH: join(root, 'packages/python'),
       TURNPIKE_URL: service.url,
       TURNPIKE_TOKEN: service.token,
       WEBHOOK_URL: `http://127.0.0.1:${freePort()}/hook`,
     },
-    stdin: 'ignore',
-    stdout: 'pipe',
-    stderr: 'pipe',
-    timeout: waitLimitMs,
-    killSignal: 'SIGKILL',
   })
-  const [out, err] = await Promise.all([child.stdout.text(), child.stderr.text()])
-  return { exit: await child.exited, out, err }
-}
 
 describe('guides of docs/guides', () => {
   test.each([...guides])(
@@ -108,20 +100,6 @@ longTest('the TypeScript programs of the guides compile with --strict', async ()
     // A module of its own, also without an import.
     writeFileSync(join(folder, `${name}.ts`), `${program?.lines.join('\n')}\nexport {}\n`)
   }
-  const paths = { '@turnpike/client': [join(root, 'packages/client/src/index.ts')] }
-  const compilerOptions = {
-    noEmit: true,
-    strict: true,
-    module: 'esnext',
-    moduleResolution: 'bundler',
-    target: 'es2022',
-    lib: ['esnext', 'dom', 'dom.asynciterable'],
-    types: ['node'],
-    typeRoots: [join(root, 'node_modules/@types')],
-    allowImportingTsExtensions: true,
-    paths,
-  }
   const files = guides.map((name) => `${name}.ts`)
-  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files }))
-  expect(await run([join(root, 'node_modules/.bin/tsc'), '-p', '.'])).toEqual({ exit: 0, out: '', err: '' })
+  expect(await compileStrict(folder, files)).toEqual({ exit: 0, out: '', err: '' })
 })

@@ -2,8 +2,7 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { packClients } from '../../tools/clients/pack.ts'
-import type { Ran } from '../harness/clients.ts'
-import { waitLimitMs } from '../harness/until.ts'
+import { type Ran, runProgram } from '../harness/run-program.ts'
 
 /** Both clients, packed and installed from the packed files in an empty folder. */
 export type Installed = {
@@ -27,19 +26,8 @@ export async function installClients(): Promise<Installed> {
     PYTHONPATH: join(folder, 'site'),
     LANG: 'C.UTF-8',
   }
-  async function run(command: readonly string[], env = {}, input = ''): Promise<Ran> {
-    const child = Bun.spawn([...command], {
-      cwd: folder,
-      env: { ...base, ...env },
-      stdin: Buffer.from(input),
-      stdout: 'pipe',
-      stderr: 'pipe',
-      timeout: waitLimitMs,
-      killSignal: 'SIGKILL',
-    })
-    const [out, err] = await Promise.all([child.stdout.text(), child.stderr.text()])
-    return { exit: await child.exited, out, err }
-  }
+  const run = (command: readonly string[], env = {}, input = ''): Promise<Ran> =>
+    runProgram(command, { folder, env: { ...base, ...env }, input })
   const npm = await run(['npm', 'install', '--offline', '--no-audit', '--no-fund', '--ignore-scripts', packed.npm])
   if (npm.exit !== 0) throw new Error(`npm could not install the client: ${npm.err}`)
   // The wheel is pure Python, so unpacking it is what pip does; a long run installs it with pip too.

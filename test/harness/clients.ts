@@ -1,24 +1,10 @@
 import { expect } from 'bun:test'
-import { waitLimitMs } from './until.ts'
+import { type Ran, runProgram } from './run-program.ts'
 
 /** Source address of clients in these tests. No other program uses it, so it identifies a leak. */
 export const clientAddress = '127.9.9.9'
 
-export type Ran = { readonly exit: number; readonly out: string; readonly err: string }
-
-/** Runs a program to its end, with only PATH and HOME of this process's environment. */
-export async function run(...command: readonly string[]): Promise<Ran> {
-  const child = Bun.spawn([...command], {
-    env: { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '' },
-    stdin: 'ignore',
-    stdout: 'pipe',
-    stderr: 'pipe',
-    timeout: waitLimitMs,
-    killSignal: 'SIGKILL',
-  })
-  const [out, err] = await Promise.all([child.stdout.text(), child.stderr.text()])
-  return { exit: await child.exited, out, err }
-}
+export const run = (...command: readonly string[]): Promise<Ran> => runProgram(command)
 
 /** The result of a curl request. `connect` is the status of CONNECT, 0 without one; `heads` are all response heads. */
 export type Curled = {

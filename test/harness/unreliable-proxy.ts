@@ -1,4 +1,5 @@
 import { connect, createServer, type Server, type Socket } from 'node:net'
+import type { Dice } from './dice.ts'
 
 /** What happens to one HTTP request between a client and a shop. */
 export type Fate =
@@ -22,6 +23,26 @@ export type Fate =
 const overload = 'HTTP/1.1 503 Service Unavailable\r\nretry-after: 0\r\ncontent-length: 0\r\nconnection: close\r\n\r\n'
 const page = '<html>bad gateway</html>'
 const badGateway = `HTTP/1.1 502 Bad Gateway\r\ncontent-type: text/html\r\ncontent-length: ${page.length}\r\nconnection: close\r\n\r\n${page}`
+
+/** Fates that a client recovers from by repeating its request; three of ten requests pass. */
+const usualFates: readonly Fate[] = [
+  'pass',
+  'pass',
+  'pass',
+  'lose request',
+  'lose answer',
+  'lose connection',
+  'cut answer',
+  'repeat',
+  'overload',
+  'bad gateway',
+]
+
+export const usualFateCount = new Set(usualFates).size
+
+export function drawFates(dice: Dice): () => Fate {
+  return () => usualFates[dice(usualFates.length)] ?? 'pass'
+}
 
 /** A TCP proxy before a shop of this machine. `nextFate` decides for each request, from its first line. */
 export class UnreliableProxy {

@@ -3,19 +3,8 @@ import { engines } from '../harness/database.ts'
 import { createDice } from '../harness/dice.ts'
 import { connectMcp } from '../harness/mcp-client.ts'
 import { type Service, startService } from '../harness/service.ts'
-import { type Fate, UnreliableProxy } from '../harness/unreliable-proxy.ts'
+import { drawFates, UnreliableProxy, usualFateCount } from '../harness/unreliable-proxy.ts'
 
-const fates: readonly Fate[] = [
-  'pass',
-  'pass',
-  'lose request',
-  'lose answer',
-  'lose connection',
-  'cut answer',
-  'repeat',
-  'overload',
-  'bad gateway',
-]
 const purchases = 12
 const price = 171
 const order = { country_code: 'DE', period: 30, count: 1, ipv: 4 }
@@ -32,7 +21,7 @@ describe.each([...engines])('turnpike mcp before a bad network, on %s', (engine)
   test(`a model that repeats each call until it succeeds buys ${purchases} orders once each`, async () => {
     const { token } = await service.newCustomer(100_000n)
     const dice = createDice(engines.indexOf(engine) + 1)
-    const proxy = new UnreliableProxy(Number(new URL(service.url).port), () => fates[dice(fates.length)] ?? 'pass')
+    const proxy = new UnreliableProxy(Number(new URL(service.url).port), drawFates(dice))
     const mcp = await connectMcp('stdio', { url: await proxy.open(), token, mayWrite: true })
     const untilDone = async (args: object) => {
       for (let turn = 0; turn < maxCalls; turn += 1) {
@@ -55,7 +44,7 @@ describe.each([...engines])('turnpike mcp before a bad network, on %s', (engine)
     expect(orders.map((each) => each.order_id).toSorted()).toEqual(bought.toSorted())
     expect(new Set(bought).size).toBe(purchases)
     expect((await service.get('/balance', { token })).data['balance_rub']).toBe(100_000 - purchases * price)
-    expect(new Set(proxy.fates).size).toBe(new Set(fates).size)
+    expect(new Set(proxy.fates).size).toBe(usualFateCount)
   })
 
   test('a client of 2025 that can ask over stdio is asked, and the purchase charges once', async () => {

@@ -13,8 +13,9 @@ import {
   type Visitor,
 } from '../../domains/signin/index.ts'
 import { isProvisional, type Owner, type OwnerKind, type Session } from '../../domains/signin/rules.ts'
+import type { Api } from '../api.ts'
 import { type Bound, bind, bindReply } from '../bind.ts'
-import type { Api, CustomerSessions } from '../http.ts'
+import type { CustomerSessions } from '../http.ts'
 import type { Operation } from '../operation.ts'
 import { assertSameOrigin, findShown, readSessionText, toCookie, visitorOf } from '../session.ts'
 import * as customerShapes from './shapes.ts'

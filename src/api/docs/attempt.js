@@ -1,6 +1,7 @@
 import { codeBlock, copyButton, el, literal } from './elements.js'
 import { follow, learn, realOnly, withReal } from './learned.js'
 import { say } from './messages.js'
+import { samples } from './samples.js'
 import { allowedOf, exampleOf, givenExample, plain, resolve } from './schema.js'
 
 const answerWithinMs = 30_000
@@ -49,6 +50,7 @@ export function tryPanel(operation, success) {
     form,
     el('div', { class: 'caption' }, el('h3', {}, 'curl'), copyButton(curl)),
     curl,
+    operation.isForTokens && samples(operation),
     el('div', { class: 'outcome' }, outcome.line, outcome.rest),
     example !== undefined && [
       el('h3', {}, say('Example answer')),

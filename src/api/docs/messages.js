@@ -30,6 +30,9 @@ const russian = {
   'Try {}': 'Попробовать {}',
   Send: 'Отправить',
   'The request as a curl command': 'Запрос в виде команды curl',
+  'The request in {}': 'Запрос на {}',
+  'The example could not be loaded. Close and open it to try again.':
+    'Не удалось загрузить пример. Закройте и откройте его, чтобы повторить.',
   'Example answer': 'Пример ответа',
   'The answer': 'Ответ',
   'Waiting for the answer…': 'Ожидание ответа…',

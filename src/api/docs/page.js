@@ -43,6 +43,7 @@ function listOperations(description) {
     mayCharge: operation.responses['402'] !== undefined,
     isDestructive: operation['x-destructive'] === true,
     needsToken: (operation.security ?? description.security).length > 0,
+    isForTokens: (operation.security ?? description.security).some((each) => 'token' in each),
   }))
 }
 

@@ -2,8 +2,8 @@ import type { Brands } from '../../../domains/brand/index.ts'
 import type { Notices } from '../../../domains/notices/index.ts'
 import type { NoticeKind } from '../../../domains/notices/rules.ts'
 import { createHtmlPages } from '../../html-page.ts'
-import type { PlainRoute } from '../../http.ts'
 import { languageOf } from '../../language.ts'
+import type { PlainRoute } from '../../plain-route.ts'
 
 const kinds: Readonly<Record<NoticeKind, { readonly en: string; readonly ru: string }>> = {
   expiry: { en: 'Ends of services', ru: 'Окончание услуг' },

@@ -6,8 +6,8 @@ import type { Brand } from '../../../domains/brand/rules.ts'
 import type { Payments } from '../../../domains/payments/index.ts'
 import { isOpen, type Payment, toPay } from '../../../domains/payments/rules.ts'
 import { createHtmlPages, escapeHtml } from '../../html-page.ts'
-import type { PlainRoute } from '../../http.ts'
 import { type AnswerLanguage, languageOf } from '../../language.ts'
+import type { PlainRoute } from '../../plain-route.ts'
 
 const texts = {
   currency: { en: 'RUB', ru: '₽' },

@@ -1,0 +1,34 @@
+import { type Address, clientPrefixOf } from '../core/address.ts'
+import { plainHeaders, rateLimited } from './answers.ts'
+import type { RateLimit } from './rate.ts'
+import type { Visit } from './visit.ts'
+
+/** A page or a file outside the API: no token is needed, and a limit of its own holds for each source address. */
+export type PlainRoute = {
+  readonly path: string
+  /** Methods other than GET alone. */
+  readonly takes?: 'GET and POST' | 'POST'
+  readonly perMinute: number
+  /** As of an operation. */
+  readonly affectsNodes?: true
+  readonly answer: (
+    request: Request,
+    params: Readonly<Record<string, string>>,
+    from: Address | undefined,
+  ) => Promise<Response>
+}
+
+export async function answerPlain(
+  route: PlainRoute,
+  limit: RateLimit,
+  request: { raw: Request; param(): Record<string, string> },
+  visit: Visit,
+): Promise<Response> {
+  // A path may hold a secret, so the log gets its pattern.
+  visit.path = route.path
+  visit.rateLimit = await limit(visit.from ? clientPrefixOf(visit.from) : '')
+  if (visit.rateLimit?.retryAfterSeconds) throw rateLimited(visit.rateLimit)
+  const response = await route.answer(request.raw, request.param(), visit.from)
+  for (const [name, value] of Object.entries(plainHeaders)) response.headers.set(name, value)
+  return response
+}
