@@ -1,5 +1,5 @@
 import { answerPayer, checkoutUrl } from './checkout.ts'
-import { type Bill, decimal, mustFind, type OtherSide, serve } from './other-side.ts'
+import { type Bill, decimal, mustFind, type OtherSide, type Post, serve } from './other-side.ts'
 
 type Created = Bill & {
   readonly createdAt: string
@@ -33,12 +33,15 @@ function isReceiptRight(bill: Created, hundredths: number, receipt: Receipt | un
   return receipt?.customer?.email !== undefined && sum === hundredths
 }
 
-/** A fake YooKassa API v3, for a shop with one-stage payments. */
-export async function openYookassa(
-  shop: { readonly id: string; readonly secret: string },
-  is: { readonly test?: boolean; readonly wantsReceipt?: boolean } = {},
-  now: () => number = Date.now,
-): Promise<YookassaSide> {
+type Shop = { readonly id: string; readonly secret: string }
+
+/** A fake YooKassa API v3 as a function from request to answer. `urlOf` says where payers are sent. */
+function createYookassa(
+  shop: Shop,
+  is: { readonly test?: boolean; readonly wantsReceipt?: boolean },
+  now: () => number,
+  urlOf: () => string,
+) {
   const bills = new Map<string, Created>()
   const answered = new Map<string, object>()
   const receipts: unknown[] = []
@@ -62,7 +65,7 @@ export async function openYookassa(
     confirmation: {
       type: 'redirect',
       return_url: bill.returnUrl,
-      confirmation_url: checkoutUrl(served.url, bill.id),
+      confirmation_url: checkoutUrl(urlOf(), bill.id),
     },
   })
 
@@ -140,18 +143,15 @@ export async function openYookassa(
     return bill ? Response.json(show(bill)) : refuse(404, 'not_found')
   }
 
-  const served = await serve(act, (request, url, listener) => answerPayer(request, url, side, listener))
-
-  const side: YookassaSide = {
-    url: `${served.url}/v3`,
-    faults: served.faults,
+  return {
+    act,
     bills,
     receipts,
-    pay: (id) => void (mustFind(bills, id).status = 'paid'),
-    end: (id) => void (mustFind(bills, id).status = 'over'),
-    refund: (id, hundredths) => void (mustFind(bills, id).backHundredths += hundredths),
-    forgetKeys: () => answered.clear(),
-    notificationOf(id) {
+    pay: (id: string): void => void (mustFind(bills, id).status = 'paid'),
+    end: (id: string): void => void (mustFind(bills, id).status = 'over'),
+    refund: (id: string, hundredths: number): void => void (mustFind(bills, id).backHundredths += hundredths),
+    forgetKeys: (): void => answered.clear(),
+    notificationOf(id: string): Post {
       const bill = bills.get(id) ?? (mustFind(bills, id) as Created)
       const isRefund = bill.backHundredths > 0
       const event = isRefund ? 'refund.succeeded' : bill.status === 'over' ? 'payment.canceled' : 'payment.succeeded'
@@ -163,6 +163,21 @@ export async function openYookassa(
         body: JSON.stringify({ type: 'notification', event, object }),
       }
     },
+  }
+}
+
+/** The same behind a socket. */
+export async function openYookassa(
+  shop: Shop,
+  is: { readonly test?: boolean; readonly wantsReceipt?: boolean } = {},
+  now: () => number = Date.now,
+): Promise<YookassaSide> {
+  const { act, ...created } = createYookassa(shop, is, now, () => served.url)
+  const served = await serve(act, (request, url, listener) => answerPayer(request, url, side, listener))
+  const side: YookassaSide = {
+    ...created,
+    url: `${served.url}/v3`,
+    faults: served.faults,
     get isDown() {
       return served.state.isDown
     },

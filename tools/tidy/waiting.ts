@@ -38,6 +38,8 @@ const mayWait: readonly string[] = [
   'test/harness/turnpike.ts',
   'test/harness/vpn-tunnel.ts',
   'test/newcomer/',
+  // Its processes sleep in simulated time.
+  'test/simulation/',
   'test/storm/',
 ]
 

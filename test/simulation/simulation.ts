@@ -1,0 +1,221 @@
+import { openDatabase } from '../../src/db/open.ts'
+import type { Database } from '../../src/db/transaction.ts'
+import { Customer } from './customer.ts'
+import { checkRows, openReader } from './invariants.ts'
+import { Network } from './network.ts'
+import type { Action, Plan } from './plan.ts'
+import { openShop, type RunningShop, shopHost } from './shop.ts'
+import { copyTemplate, type Template } from './template.ts'
+import { BrokenPromise, World } from './world.ts'
+
+/** How a simulation went. */
+export type Outcome = { readonly trace: readonly string[]; readonly purchases: number; readonly crashes: number }
+
+/** Runs one plan to its end, and throws with its trace if a promise is broken. */
+export async function simulate(template: Template, plan: Plan): Promise<Outcome> {
+  const copy = copyTemplate(template)
+  const simulation = new Simulation(copy, template, plan)
+  try {
+    return await simulation.run()
+  } catch (error) {
+    throw withTrace(error, simulation.world.trace)
+  } finally {
+    await simulation.close()
+    copy.remove()
+  }
+}
+
+/** The error of a simulation, with its trace as the message. */
+function withTrace(error: unknown, trace: readonly string[]): Error {
+  const message = error instanceof Error ? error.message : String(error)
+  const found = error instanceof BrokenPromise ? `Broken: ${message}.` : `Failed: ${message}`
+  return Object.assign(new Error(`${found}\n${trace.join('\n')}`), { cause: error })
+}
+
+/** Verifiers of the schema, which nothing here changes. */
+const ofDatabase = ['schema', 'integrity']
+
+const toText = (value: unknown): string =>
+  JSON.stringify(value, (_, each: unknown) => (typeof each === 'bigint' ? String(each) : each))
+
+class Simulation {
+  readonly world: World
+  private readonly network: Network
+  /** The file of the database: it outlives the shop's processes, and each has its own steps on it. */
+  private readonly db: Database
+  private readonly reader
+  private readonly customers: readonly Customer[]
+  private shop: RunningShop | undefined
+  private crashes = 0
+  private shopSteps = 0
+  private keys = 0
+  /** Ends of crashed shops, which a new one waits for. */
+  private closing: Promise<unknown> = Promise.resolve()
+  private readonly log: string[] = []
+
+  constructor(
+    private readonly copy: { readonly folder: string; readonly address: string },
+    template: Template,
+    private readonly plan: Plan,
+  ) {
+    this.world = new World(plan.entropy, plan.scheduler, () => this.check())
+    this.network = new Network(this.world, plan.network)
+    this.db = openDatabase(copy.address)
+    this.reader = openReader(copy.address)
+    this.customers = template.customers.map(
+      ({ id, token }, index) => new Customer(this.world, `customer ${index + 1}`, id, token),
+    )
+    this.network.add(shopHost, {
+      name: 'shop',
+      process: () => this.shop?.process,
+      answer: (request) => {
+        const { toCustomers, toNodes } = this.openedShop()
+        return request.url.includes('/node/v1/') ? toNodes(request) : toCustomers(request)
+      },
+    })
+  }
+
+  async run(): Promise<Outcome> {
+    this.startShop()
+    await this.world.run(() => this.shop !== undefined)
+    this.world.crashesAt = (process) => process.name === 'shop' && this.crashesNow()
+    for (const action of this.plan.actions) {
+      this.world.schedule(undefined, action.atMs, action.what, () => this.act(action))
+    }
+    const end = { isOver: false }
+    const lastMs = Math.max(...this.plan.actions.map(({ atMs }) => atMs))
+    this.world.schedule(undefined, lastMs + 1, 'end of the actions', () => (end.isOver = true))
+    await this.world.run(() => end.isOver)
+    // From here on nothing fails any more, and everything that was begun must end.
+    this.network.heal()
+    this.world.crashesAt = () => false
+    this.world.note('all faults end')
+    await this.world.run(() => this.shop !== undefined && this.customers.every((each) => each.isIdle))
+    await this.checkEnd()
+    return {
+      trace: this.world.trace,
+      purchases: this.customers.reduce((sum, each) => sum + each.purchases.size, 0),
+      crashes: this.crashes,
+    }
+  }
+
+  async close(): Promise<void> {
+    this.shop?.process.crash('at the end')
+    await this.closing
+    await this.db.close()
+    this.reader.close()
+  }
+
+  private openedShop(): RunningShop {
+    if (!this.shop) throw new Error('no shop runs')
+    return this.shop
+  }
+
+  private startShop(): void {
+    const { world, plan } = this
+    const process = world.start('shop')
+    process.onCrash(() => {
+      this.shop = undefined
+      // Ends after the transactions that the crash has rolled back.
+      this.closing = world.real(this.db.transact(async () => {}))
+    })
+    const deps = {
+      db: this.db,
+      folder: this.copy.folder,
+      pace: plan.pace,
+      runsJob: (name: string) => (hashOf(name) ^ plan.idleJobs) % 3 !== 0,
+      openSender: () => ({ send: async () => ({ status: 200, problem: null, retryAfterMs: null }), close: () => {} }),
+      log: this.log,
+    }
+    const open = async () => {
+      const shop = await openShop(process, deps)
+      world.note('the shop is open')
+      this.shop = shop
+    }
+    process.run(open).catch((error: unknown) => {
+      if (process.isAlive) world.fail(error)
+    })
+  }
+
+  /** A crash comes at its step, counted over all runs of the shop. */
+  private crashesNow(): boolean {
+    this.shopSteps += 1
+    const fault = this.plan.faults.find(({ step }) => step === this.shopSteps)
+    if (!fault) return false
+    this.crashes += 1
+    this.world.schedule(undefined, fault.downMs, 'start of the shop', () => {
+      void this.world.real(this.closing).then(() => this.startShop())
+    })
+    return true
+  }
+
+  private act(action: Action): void {
+    const customer = this.customers[action.customer]
+    if (!customer) return
+    const { what, size, isImpatient } = action
+    const key = `key-${(this.keys += 1)}`
+    const order = (path: string, body: Readonly<Record<string, unknown>>) => {
+      this.world.note(`${customer.name}: ${what} (POST ${path} ${JSON.stringify(body)}, key ${key})`)
+      customer.begin(() => customer.buy(key, path, body, isImpatient))
+    }
+    const country_code = size === 0 ? 'NL' : 'DE'
+    if (what === 'buy proxies') order('/dedicated/buy', { country_code, period: 7, count: 1 + size, ipv: 4 })
+    if (what === 'buy traffic') order('/premium/traffic/buy', { pool_type: 'datacenter', gb: 0.5 })
+    if (what === 'buy vpn') order('/vpn/buy', { period: 1 })
+    const uuid = customer.pick('a subscription', customer.subscriptions)
+    if (what === 'renew vpn' && uuid !== undefined) order('/vpn/renew', { uuid, period: 1 })
+    const id = customer.pick('a proxy', customer.proxies)
+    if (what === 'prolong' && id !== undefined) order('/dedicated/prolong', { ids: [id], period: 7 })
+    if (what === 'replace' && id !== undefined) order('/dedicated/replace', { id })
+    const known = customer.pick('a purchase', [...customer.purchases.values()])
+    if (what === 'repeat a purchase' && known) {
+      this.world.note(`${customer.name}: ${what} (key ${known.key})`)
+      customer.begin(() => customer.buy(known.key, known.path, known.body, isImpatient))
+    }
+  }
+
+  /** After every commit. */
+  private async check(): Promise<void> {
+    await checkRows(this.reader)
+    for (const { orders, name } of this.customers) {
+      const found = await this.reader.all<{ id: string }>(
+        `SELECT id FROM orders WHERE id IN (${orders.map((_, index) => `$${index + 1}`).join() || 'NULL'})`,
+        orders,
+      )
+      if (found.length !== new Set(orders).size) {
+        throw new BrokenPromise(`an acknowledged purchase is never lost: not so for an order of ${name}`)
+      }
+    }
+  }
+
+  /** What every purchase and the whole shop must look like once everything has ended. */
+  private async checkEnd(): Promise<void> {
+    await this.check()
+    const { verifiers } = this.openedShop().services
+    for (const { verify, name } of verifiers) {
+      if (ofDatabase.includes(name)) continue
+      const { findings } = await this.inShop(verify)
+      const [found] = findings
+      if (found) throw new BrokenPromise(`verify finds nothing: it finds ${toText(found)}`)
+    }
+  }
+
+  /** Runs work in the shop's process to its end. */
+  private async inShop<Result>(work: () => Promise<Result>): Promise<Result> {
+    const done: { result?: Result } = {}
+    const start = async () => {
+      done.result = await work()
+    }
+    this.openedShop()
+      .process.run(start)
+      .catch((error: unknown) => this.world.fail(error))
+    await this.world.run(() => 'result' in done)
+    return done.result as Result
+  }
+}
+
+function hashOf(text: string): number {
+  let sum = 7
+  for (const character of text) sum = (Math.imul(sum, 31) + (character.codePointAt(0) ?? 0)) >>> 0
+  return sum
+}

@@ -1,0 +1,83 @@
+import { copyFileSync, mkdtempSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { readMigrations } from '../../src/app/shop/database.ts'
+import { createServices, type Services, shopConfigOf } from '../../src/app/shop/services.ts'
+import { readPrefix } from '../../src/core/address.ts'
+import { readCountry } from '../../src/core/country.ts'
+import { kopecks } from '../../src/core/money.ts'
+import { noStalls } from '../../src/core/stall-monitor.ts'
+import { migrate } from '../../src/db/migrate.ts'
+import { openDatabase } from '../../src/db/open.ts'
+import catalogue from '../../src/domains/pricing/catalogue.yaml'
+import { runtimeWith } from '../harness/clock.ts'
+import { memoryFolder } from '../harness/memory.ts'
+import { addStockGateway } from '../harness/stock-gateway.ts'
+import { configOf, vault } from './shop.ts'
+
+type TemplateCustomer = { readonly id: string; readonly token: string }
+
+/** The database that every simulation begins with. */
+export type Template = { readonly folder: string; readonly customers: readonly TemplateCustomer[]; remove(): void }
+
+const startedAt = Date.UTC(2026, 0, 15, 12)
+/** Enough for a few purchases of each, so that accounts and stock run out. */
+const startingBalance = kopecks(60_000n)
+const customerCount = 3
+const fileName = 'turnpike.db'
+
+/** Makes the database: prices, little stock, and customers with money. */
+export async function makeTemplate(): Promise<Template> {
+  const folder = mkdtempSync(join(memoryFolder, 'turnpike-simulation-'))
+  const db = openDatabase(join(folder, fileName))
+  try {
+    await migrate(db, readMigrations())
+    const runtime = { ...runtimeWith({ read: () => startedAt - 60_000 }), stalls: noStalls }
+    const services = createServices(db, runtime, shopConfigOf(configOf(folder), vault))
+    await db.transact((tx) => services.customers.decideMode(tx, 'production'))
+    await db.transact(async (tx) => void (await services.pricing.apply(tx, catalogue)))
+    const customers = await addCustomers(services)
+    await addStock(services)
+    await addVpnNode(services)
+    return { folder, customers, remove: () => rmSync(folder, { recursive: true, force: true }) }
+  } finally {
+    await db.close()
+  }
+}
+
+async function addCustomers({ customers, db, ledger }: Services): Promise<TemplateCustomer[]> {
+  const made: TemplateCustomer[] = []
+  for (let count = 1; count <= customerCount; count += 1) {
+    const { id } = await customers.create(`customer ${count}`)
+    await db.transact((tx) => ledger.credit(tx, id, startingBalance, 'operator', 'top-up'))
+    const { text } = await customers.issueToken(id, { name: 'simulated' })
+    made.push({ id, token: text })
+  }
+  return made
+}
+
+/** A VPN node that is always up. */
+const addVpnNode = ({ db, fleet }: Services): Promise<unknown> =>
+  db.transact(async (tx) => {
+    const { id } = await fleet.add(tx, { kind: 'vpn', name: 'vpn-1', location: 'de' })
+    await tx.run('UPDATE nodes SET last_seen_at = $2 WHERE id = $1', [id, 8_000_000_000_000_000])
+  })
+
+/** Eight addresses of two countries each: customers meet at the last ones. */
+async function addStock(services: Services): Promise<void> {
+  const { stock } = addStockGateway(services)
+  for (const [prefix, code] of [
+    ['203.0.113.0/29', 'DE'],
+    ['203.0.113.8/29', 'NL'],
+  ] as const) {
+    const [read, country] = [readPrefix(prefix), readCountry(code)]
+    if (read && country) await stock.add(read, { country, ipv: 4 })
+  }
+}
+
+/** A copy of the database in a folder of its own, for one simulation. */
+export function copyTemplate({ folder: source }: Template): { folder: string; address: string; remove(): void } {
+  const folder = mkdtempSync(join(memoryFolder, 'turnpike-simulation-'))
+  const address = join(folder, fileName)
+  copyFileSync(join(source, fileName), address)
+  return { folder, address, remove: () => rmSync(folder, { recursive: true, force: true }) }
+}
