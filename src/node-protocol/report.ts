@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { readPrefix } from '../core/address.ts'
+import { gatewayProtocols } from '../core/vpn-protocols.ts'
 import { nodeVersion } from './join.ts'
 import { maxInReport } from './limits.ts'
 import { maxMark } from './state.ts'
@@ -68,7 +69,13 @@ export const reportBodySchema = z.object({
     .optional(),
   proxies: listOf({ id: z.int().positive(), ...bytes }),
   subusers: listOf({ id: z.string(), pool: z.string(), ...bytes }),
-  peers: listOf({ id: z.string(), ...bytes, handshake_at: figure.nullable() }),
+  /** A gateway counts a device by protocol; a VPN node names none. */
+  peers: listOf({
+    id: z.string(),
+    protocol: z.enum(gatewayProtocols).optional(),
+    ...bytes,
+    handshake_at: figure.nullable(),
+  }),
   /** Numbered lease requests and returns; a lease is topped up without `moving` bytes. */
   lease_requests: listOf({
     id: z.string(),

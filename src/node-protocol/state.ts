@@ -78,6 +78,8 @@ const nodeGatewaySchema = z.object({
   tls: z.object({ port, name: z.string().nullable(), key: z.string() }).nullish(),
   /** The gateway that relays to this one for the customers of its addresses. */
   entry: z.string().nullish(),
+  /** Protocols that it serves to VPN devices; all if it has none. A newer shop may name others. */
+  vpn_protocols: z.array(z.string()).nullish(),
   state: z.enum(['open', 'gone']),
 })
 export type NodeGateway = z.infer<typeof nodeGatewaySchema>

@@ -63,8 +63,21 @@ const corruptions: readonly (readonly [
   ],
   [
     'more devices than allowed',
-    ({ uuid }) => [['UPDATE vpn_subscriptions SET device_limit = 1 WHERE uuid = $1', [uuid]]],
+    ({ uuid }) => [
+      ['UPDATE vpn_subscriptions SET device_limit = 1 WHERE uuid = $1', [uuid]],
+      ['UPDATE vpn_terms SET device_limit = 1 WHERE subscription_uuid = $1', [uuid]],
+    ],
     /subscription_held/,
+  ],
+  [
+    'a term with more devices than its price list',
+    ({ uuid }) => [['UPDATE vpn_terms SET device_limit = 9 WHERE subscription_uuid = $1', [uuid]]],
+    /term_devices/,
+  ],
+  [
+    'slots that end when no term does',
+    ({ uuid }) => [['UPDATE vpn_subscriptions SET slots_end_at = 5 WHERE uuid = $1', [uuid]]],
+    /slots_end/,
   ],
   [
     'bytes that no device relayed',

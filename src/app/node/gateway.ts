@@ -318,7 +318,7 @@ function assemble(agent: Agent, config: Config, log: Log, trialTiming: Timing, f
   // Resolves like the node's own calls to the shop, hosts file included.
   const lookUpAll = async (name: string) => (await lookup(name, { all: true })).map(({ address }) => address)
   const rules = new GatewayRules(config, agent.shopUrl, lookUpAll)
-  const snapshot = new Snapshot()
+  const snapshot = new Snapshot(agent.node)
   const saved = new SavedState({ ...nodeRuntimeOf(log), folder: agent.folder })
   const exitReports = new ExitReports(realTiming.now)
   const key = takeHopKey(agent.folder)

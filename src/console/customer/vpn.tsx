@@ -6,6 +6,7 @@ import { Copyable } from '../shared/copy.tsx'
 import { Choices, Confirm, Dialog, Select, SubmitForm, useTyped } from '../shared/form.tsx'
 import { type Format, messages, names, pair, phrase, useMessages } from '../shared/messages.tsx'
 import {
+  Cell,
   Empty,
   Facts,
   Hint,
@@ -78,7 +79,7 @@ const vpnMessages = messages({
     'За день до окончания, на срок последней покупки',
   ),
   devicesOf: phrase('{used} of {limit}', '{used} из {limit}'),
-  handshake: pair('Last handshake', 'Последнее подключение'),
+  handshake: pair('Last connection', 'Последнее подключение'),
   show: pair('Set up', 'Настроить'),
   removeAbout: phrase(
     '{name} is disconnected at once, and its key is deleted.',
@@ -377,7 +378,13 @@ function Devices({ of, onOpen }: { readonly of: VpnSubscription; readonly onOpen
         columns={(column) => [
           column.text(t.name, (row) => row.name),
           column(t.handshake, (row) =>
-            row.last_handshake_at === null ? t.never : format.away(row.last_handshake_at, nowAt),
+            row.last_seen_at === null ? (
+              t.never
+            ) : (
+              <Cell note={[row.last_protocol, row.last_node].filter((each) => each !== null).join(' · ')}>
+                {format.away(row.last_seen_at, nowAt)}
+              </Cell>
+            ),
           ),
           column.number(t.received, (row) => format.bytes(row.rx_bytes)),
           column.number(t.sent, (row) => format.bytes(row.tx_bytes)),

@@ -244,6 +244,9 @@ export const operatorTexts = {
   tunnels: pair('Tunnels', 'Туннелей'),
   relayed: pair('Relayed', 'Передано'),
   seen: pair('Last seen', 'Был на связи'),
+  node: pair('Node', 'Узел'),
+  vpnUsage: pair('VPN traffic by node and protocol', 'Трафик VPN по узлам и протоколам'),
+  protocol: pair('Protocol', 'Протокол'),
   closed: pair('Closed', 'Закрыт'),
   draining: pair('Draining', 'Выводится'),
   closeAbout: pair(

@@ -19,6 +19,9 @@ export function NetworkPage() {
       <Panel title={t.nodes}>
         <NodesTable hasActions />
       </Panel>
+      <Panel title={t.vpnUsage}>
+        <VpnUsage />
+      </Panel>
       <Panel title={t.pools}>
         <Pools />
       </Panel>
@@ -119,6 +122,25 @@ function AddNode() {
         })
       }
       show={({ command }) => <OnceShown text={command} about={t.nodeKey} />}
+    />
+  )
+}
+
+/** Bytes of VPN devices by node and protocol. */
+function VpnUsage() {
+  const { t, format } = useMessages(operatorMessages)
+  return (
+    <ReadRows
+      label={t.vpnUsage}
+      of={useRead('getVpnUsage')}
+      keyOf={(row) => `${row.node} ${row.protocol}`}
+      columns={(column) => [
+        column(t.node, (row) => row.node),
+        column(t.protocol, (row) => row.protocol),
+        column.number(t.devices, (row) => format.number(row.devices)),
+        column.number(t.received, (row) => format.bytes(row.rx_bytes)),
+        column.number(t.sent, (row) => format.bytes(row.tx_bytes)),
+      ]}
     />
   )
 }

@@ -67,16 +67,18 @@ const nodeMessages = messages({
       'теми же адресами, срок прерванных прокси не идёт.',
   ),
   save: pair('Save', 'Сохранить'),
-  vpnLinks: pair('VPN links', 'Ссылки VPN'),
+  vpnLinks: pair('VPN protocols and links', 'Протоколы и ссылки VPN'),
   vpnLinksAbout: pair(
-    'How links of VPN apps name this gateway. Apps take it with their next refresh, within 12 hours.',
-    'Как ссылки приложений VPN называют этот шлюз. Приложения возьмут это при обновлении, в течение 12 часов.',
+    'The protocols that this gateway serves to VPN devices, and how links name it. A protocol that is off ends at ' +
+      'once, with its open connections. Apps take the rest with their next refresh, within 12 hours.',
+    'Протоколы VPN этого шлюза и то, как его называют ссылки. Выключенный протокол прекращается сразу, вместе с ' +
+      'открытыми соединениями. Остальное приложения возьмут при обновлении, в течение 12 часов.',
   ),
   fingerprint: pair('Fingerprint (ClientHello)', 'Отпечаток (ClientHello)'),
   linkPort: pair('Port in links; 0 as reported', 'Порт в ссылках; 0 — как у шлюза'),
   linkProtocols: pair(
-    'Protocols: vless,xhttp,websocket,trojan,http or default',
-    'Протоколы: vless,xhttp,websocket,trojan,http или default',
+    'Protocols that are on: vless,xhttp,websocket,trojan,http,naive,trusttunnel; none or default',
+    'Включённые протоколы: vless,xhttp,websocket,trojan,http,naive,trusttunnel; none или default',
   ),
   neverJoined: pair(
     'The node has never joined. Create a join key and run the command on its machine.',
@@ -183,7 +185,11 @@ function VpnLinks({ of }: { readonly of: Node }) {
         },
         { name: 'alpn', label: 'ALPN', initial: alpn === null ? 'default' : alpn.join(',') || 'none' },
         { name: 'port', label: t.linkPort, kind: 'number', initial: port ?? 0 },
-        { name: 'protocols', label: t.linkProtocols, initial: protocols === null ? 'default' : protocols.join(',') },
+        {
+          name: 'protocols',
+          label: t.linkProtocols,
+          initial: protocols === null ? 'default' : protocols.join(',') || 'none',
+        },
       ]}
       run={(given) =>
         api.call('vpnNode', {

@@ -3,7 +3,7 @@ import type { Subscription } from '../client/operator.ts'
 import { CopyIcon } from '../shared/copy.tsx'
 import { Act } from '../shared/form.tsx'
 import { type Format, messages, pair, phrase, useMessages } from '../shared/messages.tsx'
-import { Facts, OnOff, Page, Panel, Reading, Rows, Status } from '../shared/parts.tsx'
+import { Cell, Facts, OnOff, Page, Panel, Reading, Rows, Status } from '../shared/parts.tsx'
 import { api, useMay, useRead } from './api.ts'
 import { operatorTexts } from './messages.ts'
 import { CustomerLink, Mono } from './parts.tsx'
@@ -76,6 +76,15 @@ function Shown({ of }: { readonly of: Subscription }) {
                 {row.public_key.slice(0, 12)}… <CopyIcon text={row.public_key} label={t.key} />
               </span>
             )),
+            column(t.seen, (row) =>
+              row.last_seen_at === null ? (
+                t.never
+              ) : (
+                <Cell note={[row.last_protocol, row.last_node].filter((each) => each !== null).join(' · ')}>
+                  {format.moment(row.last_seen_at)}
+                </Cell>
+              ),
+            ),
             column.number(t.received, (row) => format.bytes(row.rx_bytes)),
             column.number(t.sent, (row) => format.bytes(row.tx_bytes)),
           ]}

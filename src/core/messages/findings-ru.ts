@@ -382,6 +382,8 @@ const problems: Translation<typeof findingsEn.problems> = {
     `скорость ${of.stored ?? 'без ограничений'}, а оплачена последней ${of.expected ?? 'без ограничений'}`,
   subscription_devices: (of) => `можно устройств ${of.stored}, а оплачено последним ${of.expected}`,
   subscription_slots: (of) => `докупленных мест ${of.stored}, а заказами оплачено ${of.expected}`,
+  term_devices: (of) => `у срока ${of.term} устройств без купленных мест ${of.stored}, а не больше ${of.expected}`,
+  slots_end: (of) => `неоплаченные места кончаются ${of.stored ?? 'никогда'}, а по срокам ${of.expected ?? 'никогда'}`,
   term_slots: (of) => `сроком ${of.term} продлено мест ${of.stored}, а по заказу или прежним срокам ${of.expected}`,
   slots_order: (of) => `места для устройств не куплены заказом ${of.order} по его цене`,
   slots_time: (of) => `места заказа ${of.order} действуют не от покупки до конца срока`,

@@ -2,6 +2,7 @@ import { closeSync, fdatasync, fsync, mkdirSync, openSync, renameSync, rmSync, w
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { crc32 } from 'node:zlib'
+import { gatewayProtocols } from '../../core/vpn-protocols.ts'
 import type { NodeCounts, Reported } from './data-path.ts'
 import { openOwn } from './own-file.ts'
 import { createLimitedLog, type NodeLog, parseJson, type Timing } from './runtime.ts'
@@ -14,10 +15,10 @@ type KeptCount =
   | { readonly of: 'subuser'; readonly count: Reported<'subusers'> }
   | { readonly of: 'peer'; readonly count: Reported<'peers'> }
 
-/** The key of a subject. A sub-user's id and pool contain no line break. */
+/** The key of a subject. A sub-user's id and pool, and a device's protocol, contain no line break. */
 export function keyOf(kept: KeptCount): string {
   if (kept.of === 'subuser') return `s${kept.count.id}\n${kept.count.pool}`
-  return kept.of === 'proxy' ? `p${kept.count.id}` : `v${kept.count.id}`
+  return kept.of === 'proxy' ? `p${kept.count.id}` : `v${kept.count.id}\n${kept.count.protocol ?? ''}`
 }
 
 export function* eachKept(counts: KeptCounts): Generator<KeptCount> {
@@ -38,7 +39,8 @@ export function toRecord(kept: KeptCount, salt: number): string {
 function toFields({ of, count }: KeptCount): readonly unknown[] {
   if (of === 'proxy') return ['p', count.id, count.received, count.sent]
   if (of === 'subuser') return ['s', count.id, count.pool, count.received, count.sent]
-  return ['v', count.id, count.received, count.sent, count.handshake_at]
+  const { id, received, sent, handshake_at: at, protocol } = count
+  return ['v', id, received, sent, at, ...(protocol === undefined ? [] : [protocol])]
 }
 
 const toDigits = (checksum: number): string => checksum.toString(16).padStart(8, '0')
@@ -81,12 +83,15 @@ function fromFields(fields: readonly unknown[]): KeptCount | undefined {
     return { of: 'proxy', count: { id, received: rest[0], sent: rest[1] } }
   }
   if (typeof id !== 'string') return undefined
-  const [first, second, third] = rest
+  const [first, second, third, fourth] = rest
   if (of === 's' && typeof first === 'string' && isCount(second) && isCount(third)) {
     return { of: 'subuser', count: { id, pool: first, received: second, sent: third } }
   }
   const isPeer = of === 'v' && isCount(first) && isCount(second) && (third === null || isCount(third))
-  return isPeer ? { of: 'peer', count: { id, received: first, sent: second, handshake_at: third } } : undefined
+  if (!isPeer) return undefined
+  const protocol = gatewayProtocols.find((each) => each === fourth)
+  const count = { id, received: first, sent: second, handshake_at: third }
+  return { of: 'peer', count: protocol ? { ...count, protocol } : count }
 }
 
 function larger(a: KeptCount | undefined, b: KeptCount): KeptCount {
@@ -97,7 +102,7 @@ function larger(a: KeptCount | undefined, b: KeptCount): KeptCount {
   if (b.of === 'subuser') return { of: 'subuser', count: { ...b.count, received, sent } }
   const seen = a.of === 'peer' ? a.count.handshake_at : null
   const handshake_at = seen === null ? b.count.handshake_at : Math.max(seen, b.count.handshake_at ?? 0)
-  return { of: 'peer', count: { id: b.count.id, received, sent, handshake_at } }
+  return { of: 'peer', count: { ...b.count, received, sent, handshake_at } }
 }
 
 const flushFile = promisify(fdatasync)

@@ -18,6 +18,7 @@ const maxHosts = 20_000
 const maxSources = 20_000
 
 const subjectKey = (id: string, pool: string): string => `${id}\n${pool}`
+const peerKey = ({ id, protocol }: Reported<'peers'>): string => `${id} ${protocol ?? ''}`
 const hostKey = ({ id, pool, host }: Reported<'hosts'>): string => `${subjectKey(id, pool)}\n${host}`
 const sourceKey = ({ id, address }: Reported<'sources'>): string => `${id}\n${address}`
 
@@ -37,7 +38,7 @@ class ReportQueue {
   add(counts: NodeCounts): void {
     for (const each of counts.proxies) this.proxies.set(each.id, each)
     for (const each of counts.subusers) this.subusers.set(subjectKey(each.id, each.pool), each)
-    for (const each of counts.peers) this.peers.set(each.id, each)
+    for (const each of counts.peers) this.peers.set(peerKey(each), each)
     for (const each of counts.exits ?? []) this.exits.set(each.id, each)
     for (const each of counts.hosts) {
       const key = hostKey(each)
@@ -94,7 +95,7 @@ class ReportQueue {
   settle(sent: Batch): PendingLeaseRequest[] {
     for (const each of sent.proxies) drop(this.proxies, each.id, each)
     for (const each of sent.subusers) drop(this.subusers, subjectKey(each.id, each.pool), each)
-    for (const each of sent.peers) drop(this.peers, each.id, each)
+    for (const each of sent.peers) drop(this.peers, peerKey(each), each)
     for (const each of sent.exits ?? []) drop(this.exits, each.id, each)
     for (const each of sent.hosts) drop(this.hosts, hostKey(each), each)
     for (const each of sent.sources) drop(this.sources, sourceKey(each), each)
@@ -105,7 +106,7 @@ class ReportQueue {
   putBack(sent: Batch): void {
     for (const each of sent.proxies) toEnd(this.proxies, each.id)
     for (const each of sent.subusers) toEnd(this.subusers, subjectKey(each.id, each.pool))
-    for (const each of sent.peers) toEnd(this.peers, each.id)
+    for (const each of sent.peers) toEnd(this.peers, peerKey(each))
     for (const each of sent.exits ?? []) toEnd(this.exits, each.id)
     for (const each of sent.hosts) toEnd(this.hosts, hostKey(each))
     for (const each of sent.sources) toEnd(this.sources, sourceKey(each))

@@ -1,4 +1,5 @@
 import { pathOfDevice } from '../../core/device-path.ts'
+import type { GatewayProtocol } from '../../core/vpn-protocols.ts'
 import type { VanishedItem } from '../../node-protocol/report.ts'
 import type {
   FindBody,
@@ -62,6 +63,14 @@ export class Snapshot {
   private learntPorts = false
   /** During a whole read: items not seen yet, dropped at the end. */
   private unnamed: Record<ItemKind, Set<string>> | undefined
+
+  /** `self`: the id of this gateway. */
+  constructor(private readonly self = '') {}
+
+  /** Whether this gateway serves a protocol to VPN devices. */
+  isOn(protocol: GatewayProtocol): boolean {
+    return this.gatewayById.get(this.self)?.vpn_protocols?.includes(protocol) ?? true
+  }
 
   forget({ proxies = [], subusers = [], exits = [], gateways = [], devices = [] }: GoneItems): Changed {
     const changed = { proxies: [...proxies], subusers: [...subusers], gateways: [...gateways] }

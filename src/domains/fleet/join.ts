@@ -255,9 +255,9 @@ export const remove = (deps: FleetDeps, name: string, assertLeft: (tx: Tx) => Pr
 export const setLink = (deps: FleetDeps, name: string, megabits: number): Promise<Node> =>
   change(deps, name, (tx, node) => store.setLink(tx, node.id, megabits))
 
-/** Sets how links of VPN apps name a gateway. Omitted settings stay. Apps take it with their next refresh. */
+/** Sets how links of VPN apps name a gateway, and which protocols it serves them. Omitted settings stay. */
 export const setVpnLinks = (deps: FleetDeps, name: string, links: Partial<VpnLinks>): Promise<Node> =>
-  change(deps, name, (tx, node) => store.setVpnLinks(tx, node.id, { ...node.vpnLinks, ...links }))
+  change(deps, name, (tx, node) => store.setVpnLinks(tx, node.id, { ...node.vpnLinks, ...links }, deps.clock()))
 
 /** Sets where customers and other gateways reach a node. A VPN node listens at a new port after its next start. */
 export const setEndpoint = (

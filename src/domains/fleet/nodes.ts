@@ -95,6 +95,7 @@ export function createGatewaySide(deps: { db: Database; clock: Clock; usualEndpo
         key: hopKey ?? '',
         tls: node.hopTls,
         entry: node.entry,
+        vpn_protocols: node.vpnLinks.protocols && [...node.vpnLinks.protocols],
         state: isThere ? 'open' : 'gone',
       },
     }

@@ -1,18 +1,17 @@
-/** Protocols of share links. */
-export const linkProtocols = ['vless', 'xhttp', 'websocket', 'trojan', 'http'] as const
-export type LinkProtocol = (typeof linkProtocols)[number]
+import { type GatewayProtocol, gatewayProtocols } from '../../core/vpn-protocols.ts'
 
 /** The ClientHello that apps imitate, by the names of their library. */
 export const fingerprints = ['firefox', 'chrome', 'safari', 'edge', 'ios', 'android', 'random', 'randomized'] as const
 export const linkAlpn = ['h2', 'http/1.1'] as const
 
-/** How links name a gateway. Null follows the default: the port and the protocols that it serves. */
+/** How links name a gateway, and what it serves. Null follows the default: the port that it reports, all protocols. */
 export type VpnLinks = {
   readonly fingerprint: (typeof fingerprints)[number] | null
   /** Protocols over TLS that apps offer; an empty list offers none. */
   readonly alpn: readonly (typeof linkAlpn)[number][] | null
   readonly port: number | null
-  readonly protocols: readonly LinkProtocol[] | null
+  /** Protocols that the gateway serves to VPN devices, and that are in links. */
+  readonly protocols: readonly GatewayProtocol[] | null
 }
 
 export const usualLinks: VpnLinks = { fingerprint: null, alpn: null, port: null, protocols: null }
@@ -31,6 +30,6 @@ export function readVpnLinks(text: string | null): VpnLinks {
     fingerprint: fingerprints.find((each) => each === fields.get('fingerprint')) ?? null,
     alpn: among('alpn', linkAlpn),
     port: typeof port === 'number' && Number.isSafeInteger(port) && port >= 1 && port <= 65_535 ? port : null,
-    protocols: among('protocols', linkProtocols),
+    protocols: among('protocols', gatewayProtocols),
   }
 }

@@ -151,8 +151,12 @@ export async function setLink(tx: Tx, node: NodeId, megabits: number): Promise<v
   await tx.run('UPDATE nodes SET link_mbit = $2 WHERE id = $1', [node, megabits])
 }
 
-export async function setVpnLinks(tx: Tx, node: NodeId, settings: VpnLinks): Promise<void> {
-  await tx.run('UPDATE nodes SET vpn_links = $2 WHERE id = $1', [node, JSON.stringify(settings)])
+export async function setVpnLinks(tx: Tx, node: NodeId, settings: VpnLinks, nowMs: number): Promise<void> {
+  await tx.run('UPDATE nodes SET vpn_links = $2, changed_at = $3 WHERE id = $1', [
+    node,
+    JSON.stringify(settings),
+    nowMs,
+  ])
 }
 
 /** Whether a node may serve things that the books do not know. */

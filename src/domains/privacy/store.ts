@@ -247,7 +247,8 @@ export const blankings: readonly Blanking[] = [
     ),
   (tx, customer, limit, nowMs) =>
     tx.run(
-      `UPDATE vpn_peers SET name = 'erased', last_handshake_at = NULL, changed_at = $3
+      `UPDATE vpn_peers SET name = 'erased', last_handshake_at = NULL, last_protocol = NULL, last_node = NULL,
+         changed_at = $3
        WHERE id IN (SELECT id FROM vpn_peers
          WHERE subscription_uuid IN (SELECT uuid FROM vpn_subscriptions WHERE customer_id = $1)
            AND (name <> 'erased' OR last_handshake_at IS NOT NULL) LIMIT $2)`,
@@ -347,7 +348,7 @@ export async function forgetSources(tx: Tx, before: number, limit: number): Prom
     [before, limit],
   )
   const devices = await tx.run(
-    `UPDATE vpn_peers SET last_handshake_at = NULL WHERE id IN
+    `UPDATE vpn_peers SET last_handshake_at = NULL, last_protocol = NULL, last_node = NULL WHERE id IN
        (SELECT id FROM vpn_peers WHERE last_handshake_at < $1 LIMIT $2)`,
     [before, limit],
   )

@@ -19,7 +19,7 @@ export function createTraffic(deps: TrafficDeps) {
   const { deposit, transfer, balances, reclaim, expire, lockPair, left, restoredTo } = accounts
   const { boughtWith, refundedWith, movedWith, lotsOf, holdersOf, ordersNamedIn } = accountStore
   const { take, add, refuse, known, disbelieve } = counts
-  const { listRefused, listUnbelieved, sumBelieved, sumCounts, subjectsAfter, forgetCounts } = countStore
+  const { listRefused, listUnbelieved, sumBelieved, sumByNode, sumCounts, subjectsAfter, forgetCounts } = countStore
   const { lapse, closeNode, countedBy, restore, held, promised, billedOf, billedBy } = leases
   return {
     accounts: {
@@ -38,7 +38,12 @@ export function createTraffic(deps: TrafficDeps) {
     },
     counts: {
       ...bind(deps, { take, add, refuse }),
-      ...bind(deps.db, { refusals: listRefused, unbelieved: listUnbelieved, believedOf: sumBelieved }),
+      ...bind(deps.db, {
+        byNode: sumByNode,
+        refusals: listRefused,
+        unbelieved: listUnbelieved,
+        believedOf: sumBelieved,
+      }),
       known,
       disbelieve,
       totals: sumCounts,

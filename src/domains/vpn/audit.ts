@@ -24,15 +24,20 @@ import { openAccessKeys } from './access-keys.ts'
 import { product } from './buy.ts'
 import { privateKeyOf } from './devices.ts'
 import {
+  countSubjectsOf,
   deletedNote,
+  deviceOfSubject,
   increaseAction,
   ipv4Text,
   limitOfTerms,
+  mostSlots,
   type Peer,
   refundOf,
   type SlotPurchase,
   type Subscription,
   slotsAfter,
+  slotsAt,
+  slotsEndAfter,
   type Term,
   trafficFor,
   usedBy,
@@ -77,8 +82,10 @@ async function verifyWhole(deps: VpnDeps, reader: Reader): Promise<Finding[]> {
   if (count > 0) findings.push(found('vpn', at('table', { table: 'devices' }), 'peers_stray', { count }))
   const read = (after: string, limit: number) => deps.traffic.counts.subjects(reader, 'dev_', after, limit)
   for await (const subjects of keysetPages(read, { start: '', size: pageSize, keyOf: (subject) => subject })) {
-    const owners = await peers.findOwners(reader, subjects)
-    for (const id of subjects.filter((each) => !owners.has(each)))
+    const ids = [...new Set(subjects.map(deviceOfSubject))]
+    const owners = await peers.findOwners(reader, ids)
+    const known = new Set([...owners.keys()].flatMap(countSubjectsOf))
+    for (const id of subjects.filter((each) => !known.has(each)))
       findings.push(found('vpn', at('device', { id }), 'counted_unknown'))
   }
   const terms = (await store.countTerms(reader)) + (await store.countSlots(reader))
@@ -86,6 +93,20 @@ async function verifyWhole(deps: VpnDeps, reader: Reader): Promise<Finding[]> {
   if (counts.orders !== counts.terms)
     findings.push(found('vpn', at('table', { table: 'orders' }), 'terms_counted', counts))
   return findings
+}
+
+/** The believed bytes of devices over nodes and protocols. */
+async function countsOf(deps: VpnDeps, reader: Reader, ids: readonly string[]): Promise<Map<string, Bytes>> {
+  const counts = new Map<string, Bytes>()
+  for (let at = 0; at < ids.length; at += pageSize) {
+    const subjects = ids.slice(at, at + pageSize).flatMap(countSubjectsOf)
+    for (const [subject, { received, sent }] of await deps.traffic.counts.totals(reader, subjects)) {
+      const id = deviceOfSubject(subject)
+      const before = counts.get(id) ?? { received: 0n, sent: 0n }
+      counts.set(id, { received: before.received + received, sent: before.sent + sent })
+    }
+  }
+  return counts
 }
 
 /** Checks a page of subscriptions with their devices, and returns the number of devices. */
@@ -98,7 +119,7 @@ async function verifyPage(deps: VpnDeps, reader: Reader, page: readonly Subscrip
   const devices = await peers.listAll(reader, uuids)
   const byOwner = Map.groupBy(devices, (each) => each.subscription)
   const deviceIds = devices.map((each) => each.id)
-  const counts = await deps.traffic.counts.totals(reader, deviceIds)
+  const counts = await countsOf(deps, reader, deviceIds)
   const check = (
     where: FindingSubject,
     problemsOf: () => Promise<FindingProblem[]> | FindingProblem[],
@@ -113,7 +134,7 @@ async function verifyPage(deps: VpnDeps, reader: Reader, page: readonly Subscrip
       ...(await problemsOfPayment(deps, reader, subscription, terms.get(uuid) ?? [], orders)),
       ...(await problemsOfSlots(deps, reader, subscription, terms.get(uuid) ?? [], slots.get(uuid) ?? [], orders)),
       ...problemsOfLink(deps, subscription),
-      ...problemsOfCount(subscription, own),
+      ...problemsOfCount(subscription, own, terms.get(uuid) ?? [], slots.get(uuid) ?? []),
       ...problemsOfTraffic(subscription, own),
     ])
     for (const device of own) {
@@ -141,14 +162,14 @@ async function problemsOfPayment(
     const version = order && numberIn(order.calculation, 'catalogue')
     catalogue = version === undefined ? undefined : await deps.pricing.version(reader, version)
     problems.push(...problemsOfOrder(subscription, term, order, catalogue))
+    if (catalogue?.vpn)
+      problems.push(...problemsOfBaseLimit(term, terms[terms.indexOf(term) - 1], catalogue.vpn.deviceLimit))
     problems.push(...(await problemsOfRefunded(deps, reader, term, order)))
   }
   const lastPlan = catalogue?.vpn
-  const { speedMegabits, deviceLimit } = subscription
+  const { speedMegabits } = subscription
   if (lastPlan && lastPlan.speedMegabits !== speedMegabits)
     problems.push(problem('subscription_speed', { stored: speedMegabits, expected: lastPlan.speedMegabits }))
-  const expected = (lastPlan?.deviceLimit ?? 0) + subscription.slots
-  if (expected > deviceLimit) problems.push(problem('subscription_devices', { stored: deviceLimit, expected }))
   return problems
 }
 
@@ -173,6 +194,7 @@ async function problemsOfSlots(
   }
   if (subscription.slots !== held)
     problems.push(problem('subscription_slots', { stored: subscription.slots, expected: held }))
+  problems.push(...problemsOfLimit(deps, subscription, terms, purchases))
   for (const each of purchases) {
     const order = orders.get(each.order)
     const version = order && numberIn(order.calculation, 'catalogue')
@@ -185,6 +207,39 @@ async function problemsOfSlots(
     problems.push(...(await problemsOfSlotsRefund(deps, reader, subscription, each, order)))
   }
   return problems
+}
+
+/** The limit is the last term's, and the slots in force until a job has lowered it at their end. */
+function problemsOfLimit(
+  { clock }: VpnDeps,
+  { deviceLimit, slotsEndAt, deletedAt }: Subscription,
+  terms: readonly Term[],
+  purchases: readonly SlotPurchase[],
+): FindingProblem[] {
+  const last = terms.at(-1)
+  // A term of an earlier version does not say its part.
+  if (!last || last.deviceLimit === 0 || deletedAt !== null) return []
+  const moment = Math.min(clock(), slotsEndAt === null ? Number.POSITIVE_INFINITY : slotsEndAt - 1)
+  const expected = last.deviceLimit + slotsAt(moment, terms, purchases)
+  const endsAt = slotsEndAfter(moment, terms, purchases)
+  return [
+    ...(expected === deviceLimit ? [] : [problem('subscription_devices', { stored: deviceLimit, expected })]),
+    ...(endsAt === slotsEndAt
+      ? []
+      : [problem('slots_end', { stored: momentOrNull(slotsEndAt), expected: momentOrNull(endsAt) })]),
+  ]
+}
+
+const momentOrNull = (at: number | null): string | null => (at === null ? null : momentText(at))
+
+/** The device limit of a term is its price list's, or what the subscription had before if that is more. */
+function problemsOfBaseLimit(term: Term, before: Term | undefined, planned: number): FindingProblem[] {
+  const { seq, deviceLimit: stored } = term
+  if (stored === 0) return []
+  const max = Math.max(planned, before ? before.deviceLimit : 0)
+  const isContinued = before?.endsAt === term.startsAt && before.deviceLimit > 0
+  const isWrong = stored < (isContinued ? max : planned) || (stored > max && before?.deviceLimit !== 0)
+  return isWrong ? [problem('term_devices', { term: seq, stored, expected: max })] : []
 }
 
 /** Whether the order bought these slots for this subscription. */
@@ -336,9 +391,16 @@ function problemsOfLink(deps: VpnDeps, of: Subscription): FindingProblem[] {
   return deps.sha256(secret).toHex() === of.linkDigest.toHex() ? [] : [problem('link_digest')]
 }
 
-function problemsOfCount({ deletedAt, deviceLimit }: Subscription, devices: readonly Peer[]): FindingProblem[] {
+/** Devices stay when slots end, so the largest limit that the subscription has had bounds them. */
+function problemsOfCount(
+  { deletedAt, deviceLimit }: Subscription,
+  devices: readonly Peer[],
+  terms: readonly Term[],
+  purchases: readonly SlotPurchase[],
+): FindingProblem[] {
   const held = devices.filter((each) => each.removedAt === null).length
-  const max = deletedAt === null ? deviceLimit : 0
+  const most = Math.max(...terms.map((each) => each.deviceLimit)) + mostSlots(terms, purchases)
+  const max = deletedAt === null ? Math.max(deviceLimit, most) : 0
   return held <= max ? [] : [problem('subscription_held', { held, max, deleted: deletedAt !== null })]
 }
 

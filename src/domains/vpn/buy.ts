@@ -71,6 +71,7 @@ export async function buy(
       anchorDay: span.anchorDay,
       expiresAt: span.endsAt,
       deviceLimit: plan.deviceLimit,
+      slotsEndAt: null,
       slots: 0,
       trafficLimit: trafficFor(plan.trafficGigabytes, months),
       speedMegabits: plan.speedMegabits,
@@ -89,7 +90,11 @@ export async function buy(
     store.insertSubscription(tx, subscription)
     sale.attachMetadata('vpn', [uuid])
     deps.traffic.alerts.restart(tx, alertSubjectOf(uuid), subscription.trafficLimit ?? 0n)
-    store.insertTerm(tx, termOf(sale, catalogue, { uuid, seq: 1, months, span, used: bytes(0n), slots: 0 }))
+    const { deviceLimit } = plan
+    store.insertTerm(
+      tx,
+      termOf(sale, catalogue, { uuid, seq: 1, months, span, used: bytes(0n), slots: 0, deviceLimit }),
+    )
     const device = await insertDevice(deps, tx, { subscription: uuid, held: 0, nodes }, order)
     return {
       ...receipt,
@@ -121,7 +126,15 @@ export function charge(
 export function termOf(
   sale: Sale,
   catalogue: Catalogue,
-  of: { uuid: SubscriptionId; seq: number; months: number; span: Span; used: Bytes; slots: number },
+  of: {
+    uuid: SubscriptionId
+    seq: number
+    months: number
+    span: Span
+    used: Bytes
+    slots: number
+    deviceLimit: number
+  },
 ): Term {
   const { total: price, plan, slots } = priceVpn(catalogue, of.months, of.slots)
   return {
@@ -137,6 +150,7 @@ export function termOf(
     refund: plan.refund,
     refunded: zero,
     slots,
+    deviceLimit: of.deviceLimit,
   }
 }
 

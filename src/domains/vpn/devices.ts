@@ -105,6 +105,8 @@ export async function insertDevice(
     received: bytes(0n),
     sent: bytes(0n),
     lastHandshakeAt: null,
+    lastProtocol: null,
+    lastNode: null,
     createdAt: nowMs,
     removedAt: null,
     changedAt: nowMs,

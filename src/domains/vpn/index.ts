@@ -7,9 +7,9 @@ import { addDevice, configuration, prepareDevice, removeDevice, resetDevices } f
 import { createVpnGateways } from './gateways/nodes.ts'
 import { openLink } from './link.ts'
 import { createVpnNodes } from './nodes.ts'
-import { countActive, delivered, findNamed, held, holdersOf, move, setDisabled, show } from './operate.ts'
+import { countActive, delivered, findNamed, held, holdersOf, move, setDisabled, show, usage } from './operate.ts'
 import { deleteSubscription, endingOf, quoteRefund } from './refund.ts'
-import { renew, renewDue, setAutoRenew, sweep } from './renew.ts'
+import { endSlots, renew, renewDue, setAutoRenew, sweep } from './renew.ts'
 import { increase, quoteSlots, slotsOf } from './slots.ts'
 import {
   findOwned,
@@ -43,6 +43,7 @@ export const createVpn = (deps: VpnDeps) => ({
     renew,
     setAutoRenew,
     renewDue,
+    endSlots,
     sweep,
     announceEnds,
     announceLow,
@@ -60,7 +61,7 @@ export const createVpn = (deps: VpnDeps) => ({
     accessKeys,
     makeMissingKeys,
   }),
-  ...bind(deps, { show, findNamed, setDisabled, move, delivered, holdersOf, countActive, held }),
+  ...bind(deps, { show, usage, findNamed, setDisabled, move, delivered, holdersOf, countActive, held }),
   buyer: buyerOf(deps),
   ending: endingOf(deps),
   nodes: createVpnNodes(deps),

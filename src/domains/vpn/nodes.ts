@@ -11,6 +11,8 @@ import { eventOf } from './announce.ts'
 import {
   addressesOf,
   addressRestMs,
+  countSubjectOf,
+  deviceOfSubject,
   ipv4Text,
   ipv6Of,
   isTrafficUsedUp,
@@ -109,27 +111,28 @@ export async function takeCounts(
   const owners = await peers.findOwners(tx, ids)
   const known = reported.filter((each) => owners.has(each.id))
   const counts = known.map((each) => ({
-    subject: each.id,
+    subject: countSubjectOf(each.id, each.protocol),
     received: bytes(BigInt(each.received)),
     sent: bytes(BigInt(each.sent)),
   }))
-  const rooms = new Map([...owners].map(([id, of]) => [id, of.usedBytes < maxBytes ? maxBytes - of.usedBytes : 0n]))
+  const roomOf = (id: string): bigint => maxBytes - min(owners.get(id)?.usedBytes ?? 0n, maxBytes)
+  const rooms = new Map(counts.map(({ subject }) => [subject, roomOf(deviceOfSubject(subject))]))
   const taken = await deps.traffic.counts.take(tx, { node, boot, counts }, { rooms })
   deps.traffic.counts.refuse(tx, node, sumRefused(taken))
-  const added = new Map(taken.map((each) => [each.subject, each]))
-  const handshakes = latestHandshakes(known, deps.clock())
-  const changed = [...new Set([...added.keys(), ...handshakes.keys()])].toSorted()
+  const added = sumByDevice(taken)
+  const uses = lastUses(known, node, deps.clock())
+  const changed = [...new Set([...added.keys(), ...uses.keys()])].toSorted()
   if (changed.length === 0) return
   const byOwner = Map.groupBy(changed, (id) => owners.get(id)?.uuid)
   const uuids = [...byOwner.keys()].filter((uuid) => uuid !== undefined)
   const locked = await store.lockMany(tx, uuids.toSorted())
-  const unseen = changed.filter((id) => handshakes.has(id) && owners.get(id)?.lastHandshakeAt === null)
+  const unseen = changed.filter((id) => uses.has(id) && owners.get(id)?.lastHandshakeAt === null)
   const seen = await peers.findUnseen(tx, unseen)
   for (const before of locked) {
     let [received, sent] = [0n, 0n]
     for (const id of byOwner.get(before.uuid) ?? []) {
       const of = added.get(id) ?? { received: 0n, sent: 0n }
-      peers.addUsage(tx, id, of.received, of.sent, handshakes.get(id) ?? null)
+      peers.addUsage(tx, id, of.received, of.sent, uses.get(id))
       const { ipv4 = 0n, removedAt = null } = owners.get(id) ?? {}
       if (removedAt !== null) peers.restLonger(tx, ipv4, removedAt + addressRestMs)
       received += of.received
@@ -151,14 +154,14 @@ export async function takeCounts(
 /** Takes bytes off devices and subscriptions, and recomputes the traffic limit. */
 async function takeOff(deps: VpnDeps, tx: Tx, forgotten: Awaited<ReturnType<Traffic['counts']['disbelieve']>>) {
   if (forgotten.length === 0) return
-  const ids = forgotten.map((each) => each.subject)
+  const ids = [...new Set(forgotten.map((each) => deviceOfSubject(each.subject)))]
   const owners = await peers.findOwners(tx, ids)
-  const byOwner = Map.groupBy(forgotten, (each) => owners.get(each.subject)?.uuid)
+  const byOwner = Map.groupBy(forgotten, (each) => owners.get(deviceOfSubject(each.subject))?.uuid)
   const uuids = [...byOwner.keys()].filter((uuid) => uuid !== undefined)
   for (const before of await store.lockMany(tx, uuids.toSorted())) {
     let [received, sent] = [0n, 0n]
     for (const each of byOwner.get(before.uuid) ?? []) {
-      peers.addUsage(tx, each.subject, -each.received, -each.sent, null)
+      peers.addUsage(tx, deviceOfSubject(each.subject), -each.received, -each.sent)
       received += each.received
       sent += each.sent
     }
@@ -187,11 +190,28 @@ export async function forgetUsage(deps: VpnDeps, node: string, sinceAt: number, 
   return believed
 }
 
-/** The last handshake of each device, at most now: a node's clock may be ahead. */
-function latestHandshakes(counts: PeerCounts, nowMs: number): Map<string, number> {
-  const latest = new Map<string, number>()
-  for (const { id, handshake_at: at } of counts) {
-    if (at) latest.set(id, Math.max(Math.min(at, nowMs), latest.get(id) ?? 0))
+type Added = { readonly received: bigint; readonly sent: bigint }
+
+/** The bytes of each device over its protocols. */
+function sumByDevice(taken: readonly (Added & { readonly subject: string })[]): Map<string, Added> {
+  const added = new Map<string, Added>()
+  for (const { subject, received, sent } of taken) {
+    const id = deviceOfSubject(subject)
+    const before = added.get(id) ?? { received: 0n, sent: 0n }
+    added.set(id, { received: before.received + received, sent: before.sent + sent })
+  }
+  return added
+}
+
+/** The last use of each device, at most now: a node's clock may be ahead. */
+function lastUses(counts: PeerCounts, node: string, nowMs: number): Map<string, peers.LastUse> {
+  const latest = new Map<string, peers.LastUse>()
+  for (const { id, protocol = 'wireguard', handshake_at: reportedAt } of counts) {
+    if (!reportedAt) continue
+    const at = Math.min(reportedAt, nowMs)
+    if (at > (latest.get(id)?.at ?? 0)) latest.set(id, { at, protocol, node })
   }
   return latest
 }
+
+const min = (a: bigint, b: bigint): bigint => (a < b ? a : b)

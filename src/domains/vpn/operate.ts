@@ -6,7 +6,7 @@ import type { Delivered } from '../orders/index.ts'
 import type { Order } from '../orders/rules.ts'
 import { noSuchSubscription } from './errors.ts'
 import { subscriptionOf } from './refund.ts'
-import { readUuid, type SubscriptionId, type View } from './rules.ts'
+import { deviceSubjects, readUuid, type SubscriptionId, type View } from './rules.ts'
 import * as store from './store.ts'
 import * as peers from './store-peers.ts'
 import { nodesOf, type VpnDeps, view } from './subscriptions.ts'
@@ -71,3 +71,20 @@ export const countActive = (deps: VpnDeps): Promise<number> => store.countActive
 
 /** How many customers hold subscriptions now, and which of them renew automatically. */
 export const held = (deps: VpnDeps) => store.findHeld(deps.db, deps.clock())
+
+/** The bytes of all devices by node and protocol. */
+export async function usage(deps: VpnDeps) {
+  const nodes = [...(await deps.fleet.nodes('vpn')), ...(await deps.fleet.nodes('gateway'))]
+  const names = new Map<string, string>(nodes.map(({ id, name }) => [id, name]))
+  const found = await deps.traffic.counts.byNode(deviceSubjects)
+  return found
+    .filter(({ received, sent }) => received + sent > 0n)
+    .map(({ node, part, subjects, received, sent }) => ({
+      node: names.get(node) ?? node,
+      protocol: part === '' ? 'wireguard' : part,
+      devices: subjects,
+      received,
+      sent,
+    }))
+    .toSorted((a, b) => (`${a.node} ${a.protocol}` < `${b.node} ${b.protocol}` ? -1 : 1))
+}

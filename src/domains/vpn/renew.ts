@@ -10,6 +10,7 @@ import { configure, insertDevice, removeAll } from './devices.ts'
 import { noSuchSubscription, subscriptionDisabled } from './errors.ts'
 import {
   alertSubjectOf,
+  baseLimitOf,
   byImportance,
   deviceLimitAfter,
   keptAfterEndMs,
@@ -17,6 +18,8 @@ import {
   renewAheadMs,
   type Subscription,
   type SubscriptionId,
+  slotsAt,
+  slotsEndAfter,
   spanAfter,
   trafficFor,
   trafficLimitAfter,
@@ -71,17 +74,33 @@ async function extend(
   const { plan, total: price, slots } = priceVpn(catalogue, months, before.slots)
   const span = spanAfter(before, months, nowMs)
   const held = await peers.listHeld(tx, [uuid])
-  const seq = ((await store.listTerms(tx, [uuid])).at(-1)?.seq ?? 0) + 1
+  const terms = await store.listTerms(tx, [uuid])
+  const last = terms.at(-1)
+  if (!last) throw new Error('a subscription has no term')
   const receipt = await charge(sale, catalogue, months, before)
   const runs = span.startsAt === before.expiresAt
   const used = usedBy(before)
   const grant = trafficFor(plan.trafficGigabytes, months)
+  const base = { limit: baseLimitOf(before, last), held: held.length, runs }
+  const deviceLimit = deviceLimitAfter(base, plan.deviceLimit)
+  const term = termOf(sale, catalogue, {
+    uuid,
+    seq: last.seq + 1,
+    months,
+    span,
+    used,
+    slots: before.slots,
+    deviceLimit,
+  })
+  // Slots that this term does not renew are in force until it begins.
+  const paid = [[...terms, term], await store.listSlots(tx, [uuid])] as const
   const after: Subscription = {
     ...before,
     anchorDay: span.anchorDay,
     expiresAt: span.endsAt,
-    deviceLimit: deviceLimitAfter({ limit: before.deviceLimit, held: held.length, runs }, plan.deviceLimit + slots),
+    deviceLimit: deviceLimit + slotsAt(nowMs, ...paid),
     slots,
+    slotsEndAt: slotsEndAfter(nowMs, ...paid),
     trafficLimit: trafficLimitAfter({ limit: before.trafficLimit, used, runs }, grant),
     speedMegabits: plan.speedMegabits,
     renewAfter: 0,
@@ -91,7 +110,7 @@ async function extend(
   store.writeRenewal(tx, after)
   const left = (after.trafficLimit ?? 0n) - used
   deps.traffic.alerts.restart(tx, alertSubjectOf(uuid), left > 0n ? left : 0n)
-  store.insertTerm(tx, termOf(sale, catalogue, { uuid, seq, months, span, used, slots: before.slots }))
+  store.insertTerm(tx, term)
   // A swept subscription has no device; it gets one, because the answer contains a configuration.
   const first = held[0] ?? (await insertDevice(deps, tx, { subscription: uuid, held: 0, nodes }, {}))
   peers.touchPeers(tx, uuid, nowMs)
@@ -182,6 +201,24 @@ async function noteRefusedRenewal(deps: VpnDeps, tx: Tx, due: Subscription, refu
 
 const isDue = (of: Subscription, nowMs: number): boolean =>
   of.expiresAt - renewAheadMs <= nowMs && of.renewAfter <= nowMs
+
+/** Lowers the device limit of subscriptions whose slots have ended. No device is removed. */
+export async function endSlots(deps: VpnDeps, limit: number): Promise<number> {
+  const ended = await store.listEndedSlots(deps.db, deps.clock(), limit)
+  for (const uuid of ended) {
+    await deps.db.transact(async (tx) => {
+      const [found] = await store.lockMany(tx, [uuid])
+      const nowMs = deps.clock()
+      const terms = await store.listTerms(tx, [uuid])
+      const last = terms.at(-1)
+      if (!found || !last || found.slotsEndAt === null || found.slotsEndAt > nowMs) return
+      const paid = [terms, await store.listSlots(tx, [uuid])] as const
+      const deviceLimit = baseLimitOf(found, last) + slotsAt(nowMs, ...paid)
+      store.writeLimit(tx, { ...found, deviceLimit, slotsEndAt: slotsEndAfter(nowMs, ...paid) })
+    })
+  }
+  return ended.length
+}
 
 /** Removes devices, keys and addresses of subscriptions that ended 30 days ago. Call again while it returns any. */
 export async function sweep(deps: VpnDeps): Promise<number> {

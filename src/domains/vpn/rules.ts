@@ -5,7 +5,8 @@ import type { CustomerId, OrderId, PeerId, RandomBytes, TokenId } from '../../co
 import { type Kopecks, kopecks } from '../../core/money.ts'
 import { Refusal } from '../../core/refusal.ts'
 import type { RunningSince } from '../../core/stall-monitor.ts'
-import { chooseNode, type Endpoint, linkProtocols, type Node } from '../fleet/rules.ts'
+import { type GatewayProtocol, gatewayProtocols } from '../../core/vpn-protocols.ts'
+import { chooseNode, type Endpoint, type Node } from '../fleet/rules.ts'
 
 declare const subscriptionId: unique symbol
 export type SubscriptionId = string & { readonly [subscriptionId]: true }
@@ -21,9 +22,12 @@ export type Subscription = {
   /** The day of the month on which a term ends, where the month has that day. */
   readonly anchorDay: number
   readonly expiresAt: number
+  /** The slots in force now, and the price list's number. */
   readonly deviceLimit: number
-  /** How many device slots it has bought beyond the price list's number. */
+  /** How many device slots a renewal would renew. */
   readonly slots: number
+  /** When slots that no renewal has paid for end. */
+  readonly slotsEndAt: number | null
   /** Bytes over the whole life of the subscription; null is no limit. */
   readonly trafficLimit: Bytes | null
   readonly speedMegabits: number | null
@@ -60,6 +64,8 @@ export type Term = {
   readonly refunded: Kopecks
   /** How many device slots it renewed; their price is part of `price`. */
   readonly slots: number
+  /** The device limit without slots; 0 in a term of an earlier version. */
+  readonly deviceLimit: number
 }
 
 /** Device slots that one order has added, from its purchase to the end of the term that was the last one then. */
@@ -74,6 +80,31 @@ export type SlotPurchase = Pick<
 /** The slots of a subscription after its last term: those that the term renewed, and those bought since. */
 export const slotsAfter = (term: Pick<Term, 'seq' | 'slots'>, purchases: readonly SlotPurchase[]): number =>
   purchases.reduce((sum, each) => (each.afterTerm === term.seq ? sum + each.slots : sum), term.slots)
+
+/** The part of terms and purchases that decides how many slots are paid for at a time. */
+type PaidSlots = readonly [
+  terms: readonly Pick<Term, 'seq' | 'startsAt' | 'endsAt' | 'slots'>[],
+  purchases: readonly SlotPurchase[],
+]
+
+/** The slots that are paid for at a moment, by the term of that moment and purchases until its end or a later one. */
+export function slotsAt(moment: number, ...[terms, purchases]: PaidSlots): number {
+  const term = terms.find(({ endsAt }) => moment < endsAt) ?? terms.at(-1)
+  if (!term) return 0
+  const bought = purchases.filter(({ startsAt, afterTerm }) => startsAt <= moment && afterTerm >= term.seq)
+  return bought.reduce((sum, { slots }) => sum + slots, term.slots)
+}
+
+/** When the slots of a moment become fewer for the first time, at the beginning of a term; null if they never do. */
+export const slotsEndAfter = (moment: number, ...[terms, purchases]: PaidSlots): number | null => {
+  const now = slotsAt(moment, terms, purchases)
+  const later = terms.filter(({ startsAt }) => startsAt > moment)
+  return later.find(({ startsAt }) => slotsAt(startsAt, terms, purchases) < now)?.startsAt ?? null
+}
+
+/** The most slots that were ever in force. */
+export const mostSlots = (...[terms, purchases]: PaidSlots): number =>
+  Math.max(0, ...[...terms, ...purchases].map(({ startsAt }) => slotsAt(startsAt, terms, purchases)))
 
 /** A device: one WireGuard peer. `received` is what came to the device, `sent` what the device sent. */
 export type Peer = {
@@ -95,7 +126,10 @@ export type Peer = {
   readonly node: string | null
   readonly received: Bytes
   readonly sent: Bytes
+  /** When it connected last, or carried bytes at a gateway, and how. */
   readonly lastHandshakeAt: number | null
+  readonly lastProtocol: VpnProtocol | null
+  readonly lastNode: string | null
   readonly createdAt: number
   readonly removedAt: number | null
   readonly changedAt: number
@@ -132,12 +166,25 @@ export type View = {
   readonly devices: readonly Peer[]
   readonly secret: string
   readonly node: 'online' | 'offline'
+  /** Names of nodes by their ids. */
+  readonly nodeNames: ReadonlyMap<string, string>
   /** How its devices connect now. */
   readonly protocols: readonly VpnProtocol[]
 }
 
-export const vpnProtocols = ['wireguard', ...linkProtocols] as const
+export const vpnProtocols = ['wireguard', ...gatewayProtocols] as const
 export type VpnProtocol = (typeof vpnProtocols)[number]
+
+/** The subject of a device's byte counts in a protocol; WireGuard has none. */
+export const countSubjectOf = (id: string, protocol: GatewayProtocol | undefined): string =>
+  protocol === undefined ? id : `${id} ${protocol}`
+export const deviceOfSubject = (subject: string): string => subject.split(' ', 1)[0] ?? ''
+export const countSubjectsOf = (id: string): string[] => [
+  id,
+  ...gatewayProtocols.map((each) => countSubjectOf(id, each)),
+]
+/** All ids of devices begin with this and have one length. */
+export const deviceSubjects = { prefix: 'dev_', idLength: 30 }
 
 /** An ended subscription keeps devices and keys for this long, so that renewing restores them. */
 export const keptAfterEndMs = 30 * 86_400_000
@@ -252,11 +299,20 @@ export function limitOfTerms(
   return limit
 }
 
-/** Renewal removes no device: the limit never falls below the devices held, nor while the subscription runs. */
+/**
+ * The device limit without slots after a renewal. A smaller number in the price list never lowers it below the devices
+ * held within it, nor while the subscription runs. Devices in slots that ended are not held within it.
+ */
 export const deviceLimitAfter = (
   before: { readonly limit: number; readonly held: number; readonly runs: boolean },
   planned: number,
-): number => Math.max(planned, before.held, before.runs ? before.limit : 0)
+): number => Math.max(planned, before.runs ? before.limit : Math.min(before.held, before.limit))
+
+/** The device limit of a subscription without slots. */
+export const baseLimitOf = (
+  of: Pick<Subscription, 'deviceLimit' | 'slots'>,
+  last: Pick<Term, 'deviceLimit'>,
+): number => (last.deviceLimit > 0 ? last.deviceLimit : of.deviceLimit - of.slots)
 
 /**
  * The refund of a term that ends early: its unused part by time or by traffic, whichever is smaller, rounded down. A

@@ -1,10 +1,10 @@
 import { type Address, addressToNumber, formatAddress } from '../../core/address.ts'
 import type { CustomerId, PeerId } from '../../core/ids.ts'
-import { big, bytes, columnsOf, flag, idColumn, int, orNull, textColumn, valuesOf } from '../../db/columns.ts'
+import { big, bytes, columnsOf, flag, idColumn, int, oneOf, orNull, textColumn, valuesOf } from '../../db/columns.ts'
 import { allIn, list, loweredForms, pastPrefix, sendRows } from '../../db/rows.ts'
 import { ConstraintViolation, type Reader, type Tx } from '../../db/transaction.ts'
 import { keyInUse } from './errors.ts'
-import type { AddressRange, Peer, SubscriptionId } from './rules.ts'
+import { type AddressRange, type Peer, type SubscriptionId, type VpnProtocol, vpnProtocols } from './rules.ts'
 import { count, size } from './store.ts'
 
 const columns = columnsOf<Peer>({
@@ -23,6 +23,8 @@ const columns = columnsOf<Peer>({
   received: size('received'),
   sent: size('sent'),
   lastHandshakeAt: orNull(int('last_handshake_at')),
+  lastProtocol: orNull(oneOf('last_protocol', vpnProtocols)),
+  lastNode: orNull(textColumn('last_node')),
   createdAt: int('created_at'),
   removedAt: orNull(int('removed_at')),
   changedAt: int('changed_at'),
@@ -98,7 +100,7 @@ export const countSince = (reader: Reader, customer: CustomerId, sinceAt: number
 /** The unique constraint refuses a public key that another device holds. */
 export async function insertPeer(tx: Tx, peer: Peer): Promise<void> {
   try {
-    await tx.run(`INSERT INTO vpn_peers (${columns.names}) VALUES (${list(18)})`, columns.values(peer))
+    await tx.run(`INSERT INTO vpn_peers (${columns.names}) VALUES (${list(20)})`, columns.values(peer))
   } catch (error) {
     if (error instanceof ConstraintViolation && error.kind === 'unique' && peer.ownKey) throw keyInUse()
     throw error
@@ -213,13 +215,20 @@ export async function findUnseen(tx: Tx, ids: readonly string[]) {
   return unseenPeers.all(tx, sql, ids)
 }
 
-/** Adds to a device's totals; negative numbers take bytes off. The time of the last handshake only moves forward. */
-export const addUsage = (tx: Tx, id: string, received: bigint, sent: bigint, lastHandshakeAt: number | null): void =>
+/** When a device connected last, and how, as a node has reported it. */
+export type LastUse = { readonly at: number; readonly protocol: VpnProtocol; readonly node: string }
+
+const isOlder = 'CAST($4 AS BIGINT) IS NULL OR last_handshake_at >= $4'
+
+/** Adds to a device's totals; negative numbers take bytes off. The time of the last use only moves forward. */
+export const addUsage = (tx: Tx, id: string, received: bigint, sent: bigint, last?: LastUse): void =>
   tx.send(
-    `UPDATE vpn_peers SET received = received + $2, sent = sent + $3, last_handshake_at =
-       CASE WHEN CAST($4 AS BIGINT) IS NULL OR last_handshake_at >= $4 THEN last_handshake_at ELSE $4 END
+    `UPDATE vpn_peers SET received = received + $2, sent = sent + $3,
+       last_handshake_at = CASE WHEN ${isOlder} THEN last_handshake_at ELSE $4 END,
+       last_protocol = CASE WHEN ${isOlder} THEN last_protocol ELSE CAST($5 AS TEXT) END,
+       last_node = CASE WHEN ${isOlder} THEN last_node ELSE CAST($6 AS TEXT) END
      WHERE id = $1`,
-    [id, received, sent, lastHandshakeAt],
+    [id, received, sent, last?.at ?? null, last?.protocol ?? null, last?.node ?? null],
   )
 
 const namedPeers = columnsOf({

@@ -31,6 +31,7 @@ const subscriptions = columnsOf<Subscription>({
   expiresAt: int('expires_at'),
   deviceLimit: int('device_limit'),
   slots: int('slots'),
+  slotsEndAt: orNull(int('slots_end_at')),
   trafficLimit: orNull(size('traffic_limit')),
   speedMegabits: orNull(int('speed_mbit')),
   received: size('received'),
@@ -61,6 +62,7 @@ const terms = columnsOf<Term>({
   refund: oneOf('refund', ['pro_rata', 'none']),
   refunded: money('refunded'),
   slots: int('slots'),
+  deviceLimit: int('device_limit'),
 })
 
 const purchases = columnsOf<SlotPurchase>({
@@ -76,19 +78,19 @@ const purchases = columnsOf<SlotPurchase>({
 })
 
 export const insertSubscription = (tx: Tx, of: Subscription): void =>
-  tx.send(`INSERT INTO vpn_subscriptions (${subscriptions.names}) VALUES (${list(21)})`, subscriptions.values(of))
+  tx.send(`INSERT INTO vpn_subscriptions (${subscriptions.names}) VALUES (${list(22)})`, subscriptions.values(of))
 
 /** Writes what a renewal changes. The caller has locked the row. */
 export const writeRenewal = (tx: Tx, of: Subscription): void =>
   tx.send(
     `UPDATE vpn_subscriptions SET anchor_day = $2, expires_at = $3, device_limit = $4, traffic_limit = $5,
-       speed_mbit = $6, slots = $7, renew_after = 0, renew_problem = NULL, swept_at = NULL WHERE uuid = $1`,
-    [of.uuid, of.anchorDay, of.expiresAt, of.deviceLimit, of.trafficLimit, of.speedMegabits, of.slots],
+       speed_mbit = $6, slots = $7, slots_end_at = $8, renew_after = 0, renew_problem = NULL, swept_at = NULL WHERE uuid = $1`,
+    [of.uuid, of.anchorDay, of.expiresAt, of.deviceLimit, of.trafficLimit, of.speedMegabits, of.slots, of.slotsEndAt],
   )
 
 /** An order pays for one term at most: a second one with its id fails here. */
 export const insertTerm = (tx: Tx, term: Term): void =>
-  tx.send(`INSERT INTO vpn_terms (${terms.names}) VALUES (${list(12)})`, terms.values(term))
+  tx.send(`INSERT INTO vpn_terms (${terms.names}) VALUES (${list(13)})`, terms.values(term))
 
 export async function listTerms(reader: Reader, uuids: readonly SubscriptionId[]): Promise<Term[]> {
   if (uuids.length === 0) return []
@@ -116,6 +118,21 @@ export async function listSlots(reader: Reader, uuids: readonly SubscriptionId[]
     uuids,
   )
 }
+
+/** Subscriptions whose slots have ended, the earliest first. */
+export const listEndedSlots = (reader: Reader, nowMs: number, limit: number): Promise<SubscriptionId[]> =>
+  valuesOf(idColumn<SubscriptionId>('uuid')).all(
+    reader,
+    'SELECT uuid FROM vpn_subscriptions WHERE slots_end_at <= $1 ORDER BY slots_end_at, uuid LIMIT $2',
+    [nowMs, limit],
+  )
+
+export const writeLimit = (tx: Tx, { uuid, deviceLimit, slotsEndAt }: Subscription): void =>
+  tx.send('UPDATE vpn_subscriptions SET device_limit = $2, slots_end_at = $3 WHERE uuid = $1', [
+    uuid,
+    deviceLimit,
+    slotsEndAt,
+  ])
 
 export const countSlots = (reader: Reader): Promise<number> => count(reader, 'SELECT COUNT(*) AS n FROM vpn_slots')
 

@@ -4,20 +4,13 @@ import { malformed, refuseField } from '../../core/refusal.ts'
 import { runningSince, type Stalls } from '../../core/stall-monitor.ts'
 import type { Clock } from '../../core/time.ts'
 import type { Vault } from '../../core/vault.ts'
+import { type GatewayProtocol, gatewayProtocols } from '../../core/vpn-protocols.ts'
 import type { PublicKeyOf } from '../../core/wireguard.ts'
 import type { Database, Reader, Tx } from '../../db/transaction.ts'
 import type { Customers } from '../customers/index.ts'
 import type { Events } from '../events/index.ts'
 import type { Fleet } from '../fleet/index.ts'
-import {
-  isLive,
-  isServing,
-  type LinkProtocol,
-  type Location,
-  linkProtocols,
-  locationsOf,
-  type Node,
-} from '../fleet/rules.ts'
+import { isLive, isServing, type Location, locationsOf, type Node } from '../fleet/rules.ts'
 import type { Ledger, LedgerAudit } from '../ledger/index.ts'
 import type { Orders } from '../orders/index.ts'
 import type { Pricing } from '../pricing/index.ts'
@@ -90,8 +83,9 @@ const isAnyServing = (deps: VpnDeps, nodes: readonly Node[]): boolean =>
 function protocolsOf(deps: VpnDeps, nodes: readonly Node[]): VpnProtocol[] {
   const hasNode = withWireGuard(nodes).some((node) => node.state === 'open' && node.publicKey !== null)
   const gateways = nodes.filter((node) => node.kind === 'gateway' && isServing(node, runningSince(deps)))
-  const isLinked = (name: LinkProtocol) => gateways.some(({ vpnLinks }) => vpnLinks.protocols?.includes(name) ?? true)
-  return [...(hasNode ? ['wireguard' as const] : []), ...linkProtocols.filter(isLinked)]
+  const isServed = (name: GatewayProtocol) =>
+    gateways.some(({ vpnLinks }) => vpnLinks.protocols?.includes(name) ?? true)
+  return [...(hasNode ? ['wireguard' as const] : []), ...gatewayProtocols.filter(isServed)]
 }
 
 export const listProtocols = async (deps: VpnDeps): Promise<VpnProtocol[]> => protocolsOf(deps, await nodesOf(deps))
@@ -143,6 +137,7 @@ export function view(deps: VpnDeps, of: Subscription, devices: readonly Peer[], 
     devices,
     secret: secretOf(deps, of),
     node: isUp(deps, nodes) ? 'online' : 'offline',
+    nodeNames: new Map(nodes.map(({ id, name }) => [id, name])),
     protocols: protocolsOf(deps, nodes),
   }
 }

@@ -1,5 +1,6 @@
 import { problem } from '../../../core/messages/problems.ts'
 import type { RunningSince } from '../../../core/stall-monitor.ts'
+import { gatewayProtocols } from '../../../core/vpn-protocols.ts'
 import {
   boundOf,
   type EarlierFigures,
@@ -10,7 +11,6 @@ import {
   isNodeName,
   isOnline,
   linkAlpn,
-  linkProtocols,
   type Node,
   type VpnLinks,
 } from '../../../domains/fleet/rules.ts'
@@ -84,9 +84,9 @@ const node = named('Node', {
       fingerprint: text('ClientHello that apps imitate; null for firefox.', 'edge').nullable(),
       alpn: list('Protocols over TLS that apps offer; null for http/1.1.', z.string()).nullable(),
       port: whole('Port in links; null for the one that the gateway reports.', 443).nullable(),
-      protocols: list('Protocols in links; null for all.', z.string()).nullable(),
+      protocols: list('Protocols that VPN devices can use here; null for all.', z.string()).nullable(),
     })
-    .openapi({ description: 'How links of VPN apps name this gateway.' }),
+    .openapi({ description: 'How links of VPN apps name this gateway, and which protocols it serves them.' }),
   is_entry: flag('Whether customers of other gateways’ addresses can enter at this gateway.'),
   paths: rows('Paths that begin or end at this gateway.', {
     entry: text('Gateway where customers enter.', 'gate-1'),
@@ -304,7 +304,11 @@ const choices = <Item extends string>(description: string, all: readonly Item[],
     .optional()
 
 export const vpnNode = operation('vpnNode', 'POST /nodes/{name}/vpn', {
-  summary: 'Set how links of VPN apps name a gateway; apps take it with their next refresh',
+  affectsNodes: true,
+  summary: 'Set the protocols that a gateway serves to VPN devices, and how links of VPN apps name it',
+  description:
+    'A protocol that is off is not in links any more. The gateway answers its clients like clients without a key, and ' +
+    'closes their open connections, within 2 seconds. Apps take the other settings with their next refresh.',
   params: nodeParam,
   body: z.object({
     fingerprint: z
@@ -318,8 +322,10 @@ export const vpnNode = operation('vpnNode', 'POST /nodes/{name}/vpn', {
       description: 'Port in links, such as that of a forwarding rule; 0 for the one that the gateway reports.',
     }),
     protocols: choices(
-      'Protocols in links, with commas: vless, xhttp, websocket, trojan, http; or default for all.',
-      linkProtocols,
+      'Protocols that are on, with commas: vless, xhttp, websocket, trojan, http, naive, trusttunnel; or none, or ' +
+        'default for all.',
+      gatewayProtocols,
+      ['none'],
     ),
   }),
   exampleBody: { fingerprint: 'edge' },

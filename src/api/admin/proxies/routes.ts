@@ -2,7 +2,7 @@ import { refuseField } from '../../../core/refusal.ts'
 import { toIso } from '../../../core/time.ts'
 import { ipv4Text, readUuid, type SubscriptionId } from '../../../domains/vpn/rules.ts'
 import { orRefuse } from '../../answers.ts'
-import { isoOrNull } from '../../fields.ts'
+import { isoOrNull, toWhole } from '../../fields.ts'
 import { pageOf, positionOf, readNumber, soughtFor } from '../../pages.ts'
 import { type AdminDeps, type BindAdmin, nameOf, namesOf, requestTextOf } from '../bind.ts'
 import { dryRunOf } from '../fields.ts'
@@ -114,9 +114,21 @@ function vpnOperations(bind: BindAdmin, deps: AdminDeps) {
           ipv6: device.ipv6,
           rx_bytes: Number(device.received),
           tx_bytes: Number(device.sent),
+          last_seen_at: isoOrNull(device.lastHandshakeAt),
+          last_protocol: device.lastProtocol,
+          last_node: view.nodeNames.get(device.lastNode ?? '') ?? null,
         })),
       }
     }),
+    bind(shapes.getVpnUsage, async () => ({
+      items: (await vpn.usage()).map(({ node, protocol, devices, received, sent }) => ({
+        node,
+        protocol,
+        devices,
+        rx_bytes: toWhole(received),
+        tx_bytes: toWhole(sent),
+      })),
+    })),
     bind(shapes.moveVpn, async ({ params, body }) => {
       const uuid = readSubscription(params.uuid)
       const node = await fleet.findByName(body.node)

@@ -1,5 +1,5 @@
 import { checkOutcome } from '../../customer/dedicated/shapes.ts'
-import { choice, exampleOrder, flag, given, moment, named, roubles, rows, text, whole } from '../../fields.ts'
+import { choice, exampleOrder, flag, given, items, moment, named, roubles, rows, text, whole } from '../../fields.ts'
 import { operationsOf, z } from '../../operation.ts'
 import { page, pageQuery } from '../../pages.ts'
 import { customerName, dryRun, exampleCustomer, isDryRun, note, refundParts, replayed } from '../fields.ts'
@@ -126,6 +126,9 @@ const subscription = named('Subscription', {
     ipv6: text('IPv6 address inside the tunnel.', 'fd74:7572:6e70::a42:2'),
     rx_bytes: whole('Bytes that the device received.', 0),
     tx_bytes: whole('Bytes that the device sent.', 0),
+    last_seen_at: moment('When the device last connected or carried bytes; null if it never has.').nullable(),
+    last_protocol: text('How it connected last; null if it never has.', 'vless').nullable(),
+    last_node: text('Node at which it connected last; null if none is known.', 'gate-1').nullable(),
   }),
 })
 
@@ -134,6 +137,21 @@ export const showVpn = vpnOperation('showVpn', 'GET /vpn/{uuid}', {
   summary: 'Show a VPN subscription and its devices',
   params: uuidParam,
   answer: subscription,
+})
+
+export const getVpnUsage = vpnOperation('getVpnUsage', 'GET /vpn/usage', {
+  role: 'reader',
+  summary: 'Show the bytes of VPN devices by node and protocol, since the first one',
+  description:
+    'Billed bytes of all devices, removed ones too. An HTTP proxy, NaïveProxy and TrustTunnel over TLS are `http`, ' +
+    '`naive` and `trusttunnel`; TCP of TrustTunnel is `http` while that is on.',
+  answer: items('Every node and protocol with bytes, by name.', {
+    node: text('Name of the node; its id if it is removed.', 'gate-1'),
+    protocol: text('`wireguard`, or a protocol over TLS.', 'vless'),
+    devices: whole('Devices that have used it.', 3),
+    rx_bytes: whole('Bytes that devices received.', 1_000_000),
+    tx_bytes: whole('Bytes that devices sent.', 50_000),
+  }),
 })
 
 export const moveVpn = vpnOperation('moveVpn', 'POST /vpn/{uuid}/move', {

@@ -1,4 +1,5 @@
-import { type LinkProtocol, usualLinks } from '../../../domains/fleet/rules.ts'
+import type { GatewayProtocol } from '../../../core/vpn-protocols.ts'
+import { usualLinks } from '../../../domains/fleet/rules.ts'
 import type { AccessKeys, VpnGateway } from '../../../domains/vpn/index.ts'
 
 /** What an app needs to connect a device; with `notice`, one entry that shows the text and connects nothing. */
@@ -51,7 +52,7 @@ const xhttp: Transport = ({ path, host }) => ({
 
 /** A way to connect. A format that has no such entry leaves it out. */
 type Form = {
-  readonly name: LinkProtocol
+  readonly name: GatewayProtocol
   readonly label: string
   readonly protocol: 'vless' | 'trojan' | 'http'
   readonly transport: Transport
@@ -69,7 +70,7 @@ const forms: readonly Form[] = [
 ]
 
 /** A gateway does not find a key behind HTTP/2. */
-const withHttp2: readonly LinkProtocol[] = ['xhttp', 'http']
+const withHttp2: readonly GatewayProtocol[] = ['xhttp', 'http']
 
 /** One form at one gateway. */
 type Entry = Pick<LinkContent, 'device' | 'keys'> & {

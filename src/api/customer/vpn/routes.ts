@@ -88,7 +88,7 @@ export function vpnOperations({ vpn, orders, metadata, drawing, publicUrl }: Dep
       orders,
       ({ view, configuration }: Awaited<ReturnType<Vpn['addDevice']>>) => ({
         uuid: view.subscription.uuid,
-        device: shapes.toDevice(configuration.device, view.protocols),
+        device: shapes.toDevice(configuration.device, view),
         config: configuration.text,
         device_limit: view.subscription.deviceLimit,
         devices_left: view.subscription.deviceLimit - view.devices.length,
@@ -150,7 +150,7 @@ export function vpnOperations({ vpn, orders, metadata, drawing, publicUrl }: Dep
       return {
         uuid: view.subscription.uuid,
         removed: body.device,
-        devices: view.devices.map((each) => shapes.toDevice(each, view.protocols)),
+        devices: view.devices.map((each) => shapes.toDevice(each, view)),
       }
     }),
 

@@ -103,7 +103,10 @@ const device = named('VpnDevice', {
   location: text('Location of the device; null means any.', 'local').nullable(),
   rx_bytes: whole('Bytes received by the device.', 0),
   tx_bytes: whole('Bytes sent by the device.', 0),
-  last_handshake_at: moment('Time of the last WireGuard handshake; null if none.').nullable(),
+  last_handshake_at: moment('The same as `last_seen_at`.').nullable(),
+  last_seen_at: moment('When the device last connected or carried bytes; null if it never has.').nullable(),
+  last_protocol: choice('How it connected last; null if it never has.', vpnProtocols).nullable(),
+  last_node: text('Node at which it connected last; null if none is known.', 'frankfurt-1').nullable(),
   protocols: list(
     'How the device can connect now. `wireguard` is in `config`, the others are in `subscription_url`.',
     choice('Protocol.', vpnProtocols),
@@ -111,7 +114,7 @@ const device = named('VpnDevice', {
   created_at: moment('When the device was added.'),
 })
 
-export const toDevice = (peer: Peer, protocols: View['protocols']) => ({
+export const toDevice = (peer: Peer, { protocols, nodeNames }: Pick<View, 'protocols' | 'nodeNames'>) => ({
   id: peer.id,
   name: peer.name,
   public_key: peer.publicKey,
@@ -122,6 +125,9 @@ export const toDevice = (peer: Peer, protocols: View['protocols']) => ({
   rx_bytes: Number(peer.received),
   tx_bytes: Number(peer.sent),
   last_handshake_at: isoOrNull(peer.lastHandshakeAt),
+  last_seen_at: isoOrNull(peer.lastHandshakeAt),
+  last_protocol: peer.lastProtocol,
+  last_node: nodeNames.get(peer.lastNode ?? '') ?? null,
   protocols: [...protocols],
   created_at: toIso(peer.createdAt),
 })
@@ -227,7 +233,7 @@ export const toSubscription = (of: View, linkOf: LinkOf, metadata: Metadata = no
   subscription_url: linkOf(of.secret),
   device_limit: of.subscription.deviceLimit,
   slots: of.subscription.slots,
-  devices: of.devices.map((each) => toDevice(each, of.protocols)),
+  devices: of.devices.map((each) => toDevice(each, of)),
   traffic: {
     rx_bytes: Number(of.subscription.received),
     tx_bytes: Number(of.subscription.sent),

@@ -4,11 +4,12 @@ import { type ProxyLogin, parseProxyLogin, readProxyLogin } from '../../../core/
 import { type MaybePromise, whenReady } from '../../../core/maybe-promise.ts'
 import { toLookupName } from '../../../core/password-mac.ts'
 import type { After, Clock } from '../../../core/time.ts'
+import type { GatewayProtocol } from '../../../core/vpn-protocols.ts'
 import type { FindBody, NodeDevice, NodeGateway, NodeProxy, NodeSubuser } from '../../../node-protocol/state.ts'
 import type { KeyProtocol, Snapshot } from '../../agent/snapshot.ts'
 import type { Credentials } from '../ways-in/http1/basic-auth.ts'
 import type { RefusalCode } from '../ways-in/refusals.ts'
-import { type Asker, type Protocol, protocolOf } from '../ways-in/request.ts'
+import { type Asker, deviceProtocolsOf, type Protocol, protocolOf } from '../ways-in/request.ts'
 
 /** An admitted client and the grounds of admission, which are rechecked while its tunnel is open. */
 export type Access = {
@@ -21,7 +22,12 @@ export type Access = {
   | { readonly kind: 'dedicated'; readonly proxy: NodeProxy; readonly protocol: Protocol }
   | { readonly kind: 'premium'; readonly subuser: NodeSubuser; readonly login: ProxyLogin }
   /** A device of a VPN subscription, by a key or by its login. */
-  | { readonly kind: 'device'; readonly device: NodeDevice; readonly isInGrace: boolean }
+  | {
+      readonly kind: 'device'
+      readonly device: NodeDevice
+      readonly isInGrace: boolean
+      readonly protocol: GatewayProtocol
+    }
   /** Another gateway that serves its own customer through one of this gateway's exits. */
   | { readonly kind: 'hop'; readonly gateway: NodeGateway; readonly exit: string }
 )
@@ -54,21 +60,32 @@ export function admitByPassword(
   at: Moment,
   sha256: Sha256,
   proven: Proven,
+  ofDevice = deviceProtocolsOf({}),
 ): AdmissionVerdict {
   const known = proven.get(credentials)
-  if (known && isSame(known, snapshot, credentials.username, protocol, at)) return judge(known, snapshot, at)
-  const verdict = prove(snapshot, credentials, protocol, sha256, at)
+  const forDevice = ofDevice.find((each) => snapshot.isOn(each))
+  if (known && isSame(known, snapshot, credentials.username, protocol, at, forDevice)) return judge(known, snapshot, at)
+  const verdict = prove(snapshot, credentials, protocol, sha256, at, forDevice)
   if ('refusal' in verdict) return verdict
   proven.set(credentials, verdict.access)
   return judge(verdict.access, snapshot, at)
 }
 
 /** Any change at the shop replaces the object. */
-function isSame(access: Access, snapshot: Snapshot, username: string, protocol: Protocol, at: Moment): boolean {
+function isSame(
+  access: Access,
+  snapshot: Snapshot,
+  username: string,
+  protocol: Protocol,
+  at: Moment,
+  forDevice: GatewayProtocol | undefined,
+): boolean {
   if (access.kind === 'hop') return false
   if (access.kind === 'device')
     return (
-      snapshot.devices.get(username) === access.device && access.isInGrace === (stateOf(access.device, at) === 'grace')
+      snapshot.devices.get(username) === access.device &&
+      access.protocol === forDevice &&
+      access.isInGrace === (stateOf(access.device, at) === 'grace')
     )
   if (access.kind === 'premium') return snapshot.findLogin(access.login.login) === access.subuser
   return snapshot.proxies.get(username) === access.proxy && access.protocol === protocol
@@ -81,6 +98,7 @@ function prove(
   protocol: Protocol,
   sha256: Sha256,
   at: Moment,
+  forDevice: GatewayProtocol | undefined,
 ): AdmissionVerdict {
   const { username, password } = pair
   const proxy = snapshot.proxies.get(username)
@@ -89,7 +107,7 @@ function prove(
   // Constant work: unknown names are hashed and compared too.
   const isRight = matches(sha256(password), (proxy ?? subuser)?.digest ?? device?.password ?? noDigest)
   if (isRight && proxy) return { access: toDedicated(proxy, protocol, undefined) }
-  if (isRight && device) return { access: toDevice(device, at) }
+  if (isRight && device && forDevice) return { access: toDevice(device, at, forDevice) }
   if (!isRight || !subuser) return { refusal: 'bad_credentials' }
   const login = parseProxyLogin(username)
   if (typeof login === 'string') return { refusal: `login_${login}` }
@@ -114,11 +132,12 @@ const toPremium = (subuser: NodeSubuser, login: ProxyLogin, source: string | und
   source,
 })
 
-const toDevice = (device: NodeDevice, at: Moment): Access => ({
+const toDevice = (device: NodeDevice, at: Moment, protocol: GatewayProtocol): Access => ({
   kind: 'device',
   key: deviceKey(device.id),
   owner: toOwner(device),
   device,
+  protocol,
   isInGrace: stateOf(device, at) === 'grace',
   source: undefined,
 })
@@ -127,9 +146,15 @@ const toDevice = (device: NodeDevice, at: Moment): Access => ({
 export const digestOfKey = (sha256: Sha256, key: string): string => Buffer.from(sha256(key)).toString('hex')
 
 /** Admits a VPN device by its key. The shop is never asked: gateways have every device in their state. */
-function admitByKey(snapshot: Snapshot, protocol: KeyProtocol, key: string, at: Moment, sha256: Sha256) {
+function admitByKey(
+  snapshot: Snapshot,
+  { protocol, key }: { readonly protocol: KeyProtocol; readonly key: string },
+  [by = protocol]: readonly GatewayProtocol[],
+  at: Moment,
+  sha256: Sha256,
+): AdmissionVerdict {
   const device = snapshot.findDevice(protocol, digestOfKey(sha256, key))
-  return device ? judge(toDevice(device, at), snapshot, at) : { refusal: 'bad_credentials' as const }
+  return device ? judge(toDevice(device, at, by), snapshot, at) : { refusal: 'bad_credentials' }
 }
 
 /** Admits by client address and port; the port selects a proxy or a whole login. */
@@ -195,14 +220,18 @@ function stateOf(device: NodeDevice, at: Moment): 'up' | 'grace' | 'ended' {
   return device.state !== 'gone' && at.nowMs < (device.grace_until ?? 0) ? 'grace' : 'ended'
 }
 
-/** New keys of a device cut its tunnels. So does its renewal: the next tunnel reaches everything. */
+/**
+ * New keys of a device cut its tunnels, and so does turning its protocol off. So does its renewal: the next tunnel
+ * reaches everything.
+ */
 function deviceRefusal(
-  { device, isInGrace }: Extract<Access, { kind: 'device' }>,
+  { device, isInGrace, protocol }: Extract<Access, { kind: 'device' }>,
   snapshot: Snapshot,
   at: Moment,
 ): RefusalCode | undefined {
   const now = snapshot.devices.get(device.id)
   if (now?.password !== device.password || now.vless !== device.vless) return 'bad_credentials'
+  if (!snapshot.isOn(protocol)) return 'bad_credentials'
   return stateOf(now, at) === (isInGrace ? 'grace' : 'up') ? undefined : 'vpn_ended'
 }
 
@@ -307,13 +336,16 @@ export class Admission {
     })
   }
 
-  private judgeAsker({ claim, wayIn, source }: Asker): AdmissionVerdict {
+  private judgeAsker(asker: Asker): AdmissionVerdict {
+    const { claim, wayIn, source } = asker
     const { snapshot, sha256 } = this.deps
     const at = this.deps.moment()
     const protocol = protocolOf(wayIn)
     if (claim.kind === 'password')
-      return withPool(admitByPassword(snapshot, claim.credentials, protocol, at, sha256, this.proven))
-    if (claim.kind === 'key') return admitByKey(snapshot, claim.protocol, claim.key, at, sha256)
+      return withPool(
+        admitByPassword(snapshot, claim.credentials, protocol, at, sha256, this.proven, deviceProtocolsOf(asker)),
+      )
+    if (claim.kind === 'key') return admitByKey(snapshot, claim, asker.ofDevice ?? [], at, sha256)
     if (claim.kind === 'port') return withPool(admitBySource(snapshot, source, claim.port, protocol, at))
     return { refusal: 'credentials_required' }
   }

@@ -1,5 +1,6 @@
 import type { Sha256 } from '../../../core/chain.ts'
 import { type Hmac, hasPasswordMac, toLookupName } from '../../../core/password-mac.ts'
+import type { GatewayProtocol } from '../../../core/vpn-protocols.ts'
 import type { NodeProxy, NodeSubuser } from '../../../node-protocol/state.ts'
 import type { Snapshot } from '../../agent/snapshot.ts'
 import type { Credentials } from '../ways-in/http1/basic-auth.ts'
@@ -9,11 +10,15 @@ import { matches, noDigest } from './admission.ts'
 /** Checked in place of missing credentials. */
 const decoy = { username: 'nobody', password: 'nothing' }
 
+/** User names of VPN devices are their ids. */
+const isDeviceName = (username: string): boolean => /^dev_[0-9a-z]{26}$/.test(username)
+
 /**
  * Whether the values of Proxy-Authorization are a customer's or another gateway's, at once. Of unknown credentials,
  * only those with a MAC of the shop are a customer's: the engine asks the shop about them, so a purchase works at once.
- * About others the shop is never asked: the wait would tell a prober that credentials are checked. All values take the
- * same work. The engine authenticates each client again.
+ * About others the shop is never asked: the wait would tell a prober that credentials are checked. VPN devices are all
+ * in the snapshot, so a removed one is a stranger in spite of its MAC. All values take the same work. The engine
+ * authenticates each client again.
  */
 export function createCustomerCheck(deps: {
   readonly snapshot: Snapshot
@@ -25,7 +30,7 @@ export function createCustomerCheck(deps: {
   const { snapshot, sha256, hmac } = deps
   /** Right credentials, and what they opened. Found only with the right password, so it tells a prober nothing. */
   const proven = new WeakMap<Credentials, NodeProxy | NodeSubuser>()
-  return (values: readonly string[]): boolean => {
+  return (values: readonly string[], ofDevice: readonly GatewayProtocol[] = ['http']): boolean => {
     const authorization = readAuthorization(values)
     const { credentials, ticket } = 'type' in authorization ? {} : authorization
     if (ticket !== undefined) return snapshot.gateways.has(/^from=([0-9a-z_]{1,40});/.exec(ticket)?.[1] ?? '')
@@ -41,7 +46,9 @@ export function createCustomerCheck(deps: {
     const isDevice = matches(digest, snapshot.devices.get(username)?.password ?? noDigest)
     const opened = isProxy ? proxy : isSubuser ? subuser : undefined
     if (credentials && opened) proven.set(credentials, opened)
-    const isOfShop = hasPasswordMac(hmac, deps.passwordKeys(), username, password)
-    return credentials !== undefined && (isProxy === true || isSubuser === true || isDevice || isOfShop)
+    const hasMac = hasPasswordMac(hmac, deps.passwordKeys(), username, password)
+    const isOfShop = hasMac && !isDeviceName(username)
+    const isServed = isDevice && ofDevice.some((each) => snapshot.isOn(each))
+    return credentials !== undefined && (isProxy === true || isSubuser === true || isServed || isOfShop)
   }
 }

@@ -357,8 +357,10 @@ export function createWayChooser(deps: WayDeps) {
       return hasUdp && way.kind === 'exit' ? { refusal: 'udp_unsupported' } : { way, allowance }
     }
     if (access.kind === 'device') {
-      const { isInGrace } = access
-      const allowance = deps.allowanceOf({ kind: isInGrace ? 'grace' : 'device', id: access.device.id })
+      const { isInGrace, protocol, device } = access
+      const allowance = deps.allowanceOf(
+        isInGrace ? { kind: 'grace', id: device.id } : { kind: 'device', id: device.id, protocol },
+      )
       return { way: { kind: 'address', address: anyIpv4, isInGrace }, allowance }
     }
     if (access.kind === 'hop') {

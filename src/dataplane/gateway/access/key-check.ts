@@ -1,4 +1,5 @@
 import type { Sha256 } from '../../../core/chain.ts'
+import type { GatewayProtocol } from '../../../core/vpn-protocols.ts'
 import type { Snapshot } from '../../agent/snapshot.ts'
 import type { KeyedWayIn } from '../ways-in/key-reader.ts'
 import { keyedWaysIn } from '../ways-in/table.ts'
@@ -12,6 +13,8 @@ export type KeyCheck = {
   readonly findKeyed: (first: Uint8Array) => { readonly protocol: KeyedWayIn; readonly device: string } | undefined
   /** The device whose WebSocket and XHTTP requests have this path. */
   readonly findPath: (path: string) => string | undefined
+  /** Whether the gateway serves a protocol: clients of another one get the site, like those without a key. */
+  readonly isOn: (protocol: GatewayProtocol) => boolean
 }
 
 export const createKeyCheck = (snapshot: Snapshot, sha256: Sha256): KeyCheck => ({
@@ -24,4 +27,5 @@ export const createKeyCheck = (snapshot: Snapshot, sha256: Sha256): KeyCheck => 
     return undefined
   },
   findPath: (path) => snapshot.findDeviceOfPath(path)?.id,
+  isOn: (protocol) => snapshot.isOn(protocol),
 })

@@ -1,4 +1,5 @@
 import type { After } from '../../../core/time.ts'
+import type { GatewayProtocol } from '../../../core/vpn-protocols.ts'
 import type { SpeedLimit } from './speed-limit.ts'
 
 /** Request more when less than this share of the last grant is left. */
@@ -17,8 +18,8 @@ export type Counted = { received: number; sent: number }
 export type Subject =
   | { readonly kind: 'proxy'; readonly id: number }
   | { readonly kind: 'subuser'; readonly id: string; readonly pool: string }
-  /** A VPN device. Its traffic limit holds over all nodes; the shop ends the device when it is used up. */
-  | { readonly kind: 'device'; readonly id: string }
+  /** A VPN device in a protocol. Its traffic limit holds over all nodes; the shop ends the device when it is used up. */
+  | { readonly kind: 'device'; readonly id: string; readonly protocol: GatewayProtocol }
   /** The same after its end: slow, and not counted. */
   | { readonly kind: 'grace'; readonly id: string }
   /** Another gateway, which counts for its own customers. */

@@ -17,7 +17,7 @@ test('a VPN device passes a quarter of its speed in a process with a quarter of 
   })
   /** What a device passes in 10 s if it takes all that it may. */
   const saturate = (id: string): number => {
-    const allowance = metering.allowanceOf({ kind: 'device', id })
+    const allowance = metering.allowanceOf({ kind: 'device', id, protocol: 'vless' })
     allowance.take(1e9)
     let passed = 0
     for (let ms = 0; ms < 10_000; ms += stepMs) {

@@ -1,5 +1,6 @@
 import { SwapRemoveSet } from '../../../core/swap-remove-set.ts'
 import type { After } from '../../../core/time.ts'
+import type { GatewayProtocol } from '../../../core/vpn-protocols.ts'
 import type { DataPath, NodeCounts, Reported } from '../../agent/data-path.ts'
 import type { LeaseAgent } from '../../agent/meter.ts'
 import { ByteAllowance, type Counted, type Subject } from './allowance.ts'
@@ -19,7 +20,7 @@ export class Metering<End extends CustomerEnd> implements Required<DataPath> {
   private readonly clock: () => number
   private readonly ofProxies = new Map<number, ByteAllowance>()
   private readonly ofSubusers = new Map<string, Map<string, ByteAllowance>>()
-  private readonly ofDevices = new Map<string, ByteAllowance>()
+  private readonly ofDevices = new Map<string, Map<GatewayProtocol, ByteAllowance>>()
   private readonly inGrace = new Map<string, ByteAllowance>()
   private readonly ofGateways = new Map<string, ByteAllowance>()
   /** One per credential. */
@@ -96,8 +97,10 @@ export class Metering<End extends CustomerEnd> implements Required<DataPath> {
     const allowance = new ByteAllowance(subject, ask, this.clock, this.speedLimitOf(subject))
     if (subject.kind === 'proxy') this.ofProxies.set(subject.id, allowance)
     else if (subject.kind === 'hop') this.ofGateways.set(subject.id, allowance)
-    else if (subject.kind === 'device') this.ofDevices.set(subject.id, allowance)
-    else if (subject.kind === 'grace') this.inGrace.set(subject.id, allowance)
+    else if (subject.kind === 'device') {
+      const protocols = this.ofDevices.get(subject.id) ?? new Map<GatewayProtocol, ByteAllowance>()
+      this.ofDevices.set(subject.id, protocols.set(subject.protocol, allowance))
+    } else if (subject.kind === 'grace') this.inGrace.set(subject.id, allowance)
     else {
       const pools = this.ofSubusers.get(subject.id) ?? new Map<string, ByteAllowance>()
       this.ofSubusers.set(subject.id, pools.set(subject.pool, allowance))
@@ -210,7 +213,12 @@ export class Metering<End extends CustomerEnd> implements Required<DataPath> {
       const { subject, counted } = allowance
       if (subject.kind === 'proxy') proxies.push({ id: subject.id, ...counted })
       else if (subject.kind === 'device')
-        peers.push({ id: subject.id, ...counted, handshake_at: Math.round(this.clock()) })
+        peers.push({
+          id: subject.id,
+          protocol: subject.protocol,
+          ...counted,
+          handshake_at: Math.round(this.clock()),
+        })
       else if (subject.kind === 'subuser') {
         const of = { id: subject.id, pool: subject.pool }
         subusers.push({ ...of, ...counted })
@@ -274,7 +282,7 @@ export class Metering<End extends CustomerEnd> implements Required<DataPath> {
 
   private findAllowance(subject: Subject): ByteAllowance | undefined {
     if (subject.kind === 'proxy') return this.ofProxies.get(subject.id)
-    if (subject.kind === 'device') return this.ofDevices.get(subject.id)
+    if (subject.kind === 'device') return this.ofDevices.get(subject.id)?.get(subject.protocol)
     if (subject.kind === 'grace') return this.inGrace.get(subject.id)
     return subject.kind === 'hop' ? this.ofGateways.get(subject.id) : this.ofSubusers.get(subject.id)?.get(subject.pool)
   }
@@ -329,5 +337,5 @@ export class Metering<End extends CustomerEnd> implements Required<DataPath> {
   }
 }
 
-/** All pools of a credential share one speed limit. */
+/** All pools of a credential share one speed limit, and so do all protocols of a device. */
 const credentialOf = ({ kind, id }: Subject): string => `${kind} ${id}`

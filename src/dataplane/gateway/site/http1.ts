@@ -262,6 +262,7 @@ export class SiteVisitor implements TlsOwner {
     const { fields } = this.head
     const read = (name: string) => valuesOf(fields, name)
     const upgrade = rest.length === 0 ? readUpgrade(draft.method, read, sha1) : undefined
+    if (!site.isOn(upgrade ? 'websocket' : 'xhttp')) return false
     if (upgrade) {
       this.leave()
       const carrier = new WebSocketCarrier(tls, writer, device, { ...site.carried, sockets: site.deps.sockets })

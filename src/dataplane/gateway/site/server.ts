@@ -1,5 +1,6 @@
 import type { MaybePromise } from '../../../core/maybe-promise.ts'
 import type { After } from '../../../core/time.ts'
+import type { GatewayProtocol } from '../../../core/vpn-protocols.ts'
 import type { Snapshot } from '../../agent/snapshot.ts'
 import { Seats } from '../../tls/seats.ts'
 import type { TlsSocket } from '../../tls/tls-socket.ts'
@@ -9,6 +10,7 @@ import type { Sockets } from '../sides/sockets.ts'
 import type { StreamPlace } from '../sides/stream-delivery.ts'
 import type { TlsClient } from '../sides/tls-client.ts'
 import type { Field } from '../ways-in/http2/hpack.ts'
+import { readDeviceProtocols } from '../ways-in/http2/request.ts'
 import type { Http2Stream } from '../ways-in/http2/stream.ts'
 import { KeyReader } from '../ways-in/key-reader.ts'
 import type { ClientParser } from '../ways-in/request.ts'
@@ -50,7 +52,7 @@ const nothing = new Uint8Array(0)
 export type SiteServerDeps = {
   readonly content: SiteContent
   /** Whether the values of Proxy-Authorization are those of a customer or of another gateway. Does not wait. */
-  readonly isCustomer: (authorization: readonly string[]) => boolean
+  readonly isCustomer: (authorization: readonly string[], ofDevice?: readonly GatewayProtocol[]) => boolean
   /** Finds VPN devices by keys and paths. Does not wait. */
   readonly keys?: KeyCheck | undefined
   /** The server name of clients that are not shown the site. */
@@ -156,7 +158,7 @@ export class SiteServer implements VisitedSite {
     const read = (name: string) => fields.flatMap(([each, value]) => (each === name ? value : []))
     if (this.isCustomer(read, read(':path')[0] ?? '')) return false
     const request = readStreamRequest(fields)
-    const device = request && this.findPath(splitPath(request.path).path)
+    const device = request && this.isOn('xhttp') ? this.findPath(splitPath(request.path).path) : undefined
     const asked =
       device === undefined || !request ? undefined : readXhttpRequest(request.method, request.path, request.fields)
     if (device !== undefined && asked) this.xhttp.take(device, asked, new Http2Exchange(stream, place, source))
@@ -174,16 +176,21 @@ export class SiteServer implements VisitedSite {
   isCustomer(read: (name: string) => readonly string[], target: string): boolean {
     const ofProxy = read('proxy-authorization')
     const values = ofProxy.length === 0 && target.includes(udpPath) ? read('authorization') : ofProxy
-    return this.deps.isCustomer(values)
+    return this.deps.isCustomer(values, readDeviceProtocols(read))
   }
 
   findKeyed(first: Uint8Array, source: string): ClientParser | undefined {
     const found = this.deps.keys?.findKeyed(first)
+    if (found && !this.isOn(found.protocol.name)) return undefined
     return found && new KeyReader({ source, ownPort: undefined }, found.protocol)
   }
 
   findPath(path: string): string | undefined {
     return this.deps.keys?.findPath(path)
+  }
+
+  isOn(protocol: GatewayProtocol): boolean {
+    return this.deps.keys?.isOn(protocol) ?? false
   }
 
   readmit(visitor: ConnectedVisitor): void {

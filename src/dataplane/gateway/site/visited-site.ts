@@ -1,5 +1,6 @@
 import type { MaybePromise } from '../../../core/maybe-promise.ts'
 import type { After } from '../../../core/time.ts'
+import type { GatewayProtocol } from '../../../core/vpn-protocols.ts'
 import type { Seat } from '../../tls/seats.ts'
 import type { Sockets } from '../sides/sockets.ts'
 import type { TlsClient } from '../sides/tls-client.ts'
@@ -30,6 +31,8 @@ export type VisitedSite = {
   noteFault(fault: unknown, signal: AbortSignal): void
   /** The device whose WebSocket and XHTTP requests have this path. */
   findPath(path: string): string | undefined
+  /** Whether the gateway serves a protocol to VPN devices. */
+  isOn(protocol: GatewayProtocol): boolean
   readonly carried: CarriedDeps
   readonly xhttp: XhttpSessions
   /** The visitor's requests are no customer's any more. */

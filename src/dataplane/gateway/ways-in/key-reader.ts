@@ -1,3 +1,4 @@
+import type { GatewayProtocol } from '../../../core/vpn-protocols.ts'
 import type { ConnectTarget } from './authority.ts'
 import { HeldBytes, joinBytes } from './bytes.ts'
 import type {
@@ -53,6 +54,8 @@ export class KeyReader implements ClientParser {
   constructor(
     private readonly client: ClientAddress,
     private readonly protocol: KeyedWayIn,
+    /** What carries it inside TLS: WebSocket, XHTTP, or nothing else. */
+    private readonly carriedBy: GatewayProtocol = protocol.name,
   ) {}
 
   feed(chunk: Uint8Array): ClientEvent[] {
@@ -88,6 +91,7 @@ export class KeyReader implements ClientParser {
       wayIn: name,
       source: this.client.source,
       claim: { kind: 'key', protocol: name, key: head.key },
+      ofDevice: [this.carriedBy],
     } as const
     if (head.asks === 'streams') return { ...by, asks: head.asks }
     if (head.asks === 'tunnel') return { ...by, asks: head.asks, target: head.target }

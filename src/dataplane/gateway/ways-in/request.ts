@@ -1,4 +1,5 @@
 import type { Address } from '../../../core/address.ts'
+import type { GatewayProtocol } from '../../../core/vpn-protocols.ts'
 import type { ConnectTarget } from './authority.ts'
 import type { Credentials } from './http1/basic-auth.ts'
 import type { FieldPair, HttpVersion } from './http1/head.ts'
@@ -33,7 +34,17 @@ export const claimOf = ({ ownPort }: ClientAddress): Claim =>
 const noClaim: Claim = { kind: 'nothing' }
 
 /** Who asks, and by which protocol. */
-export type Asker = { readonly wayIn: WayInName; readonly source: string; readonly claim: Claim }
+export type Asker = {
+  readonly wayIn: WayInName
+  readonly source: string
+  readonly claim: Claim
+  /** The protocols of VPN devices that it can be one of; an HTTP proxy's if omitted. */
+  readonly ofDevice?: readonly GatewayProtocol[]
+}
+
+const ofHttp: readonly GatewayProtocol[] = ['http']
+export const deviceProtocolsOf = ({ ofDevice = ofHttp }: Pick<Asker, 'ofDevice'>): readonly GatewayProtocol[] =>
+  ofDevice
 
 /** Datagrams inside the client's connection, of one destination or of many. */
 export type CapsuleCodec = {

@@ -163,6 +163,23 @@ export async function sumCounts(reader: Reader, subjects: readonly string[]): Pr
   return new Map(counts.map((count) => [count.subject, count]))
 }
 
+/** The believed bytes of subjects with a prefix, by node and by the part of the subject behind its id and a space. */
+export async function sumByNode(reader: Reader, { prefix, idLength }: { prefix: string; idLength: number }) {
+  const rows = await reader.all<WideSum<'received' | 'sent'> & { node: string; part: string; subjects: bigint }>(
+    `SELECT node, SUBSTR(subject, $3) AS part, COUNT(DISTINCT subject) AS subjects,
+       ${wideSum('believed_received', 'received')}, ${wideSum('believed_sent', 'sent')}
+     FROM usage_counts WHERE subject >= $1 AND subject < $2 GROUP BY node, SUBSTR(subject, $3) ORDER BY 1, 2`,
+    [prefix, `${prefix}\u{ffff}`, idLength + 2],
+  )
+  return rows.map((row) => ({
+    node: row.node,
+    part: row.part,
+    subjects: Number(row.subjects),
+    received: readWide(row, 'received'),
+    sent: readWide(row, 'sent'),
+  }))
+}
+
 /** Counts whose checksum does not match. */
 export const unsoundCounts = (reader: Reader, limit: number): Promise<{ node: string; subject: string }[]> =>
   reader.all(

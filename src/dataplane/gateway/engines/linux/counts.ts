@@ -135,7 +135,7 @@ export class ReactorCounts implements DataPath {
     for (const count of counts.proxies) this.proxies.put(thread, String(count.id), count)
     for (const count of counts.subusers) this.subusers.put(thread, subuserKey(count.id, count.pool), count)
     for (const count of counts.hosts) this.hosts.put(thread, `${subuserKey(count.id, count.pool)} ${count.host}`, count)
-    for (const count of counts.peers) this.peers.put(thread, count.id, count)
+    for (const count of counts.peers) this.peers.put(thread, `${count.id} ${count.protocol}`, count)
     for (const count of counts.exits ?? []) this.exits.put(thread, count.id, count)
     for (const each of leased) this.leases[thread]?.set(subuserKey(each.id, each.pool), each)
     this.sources.push(...sources)

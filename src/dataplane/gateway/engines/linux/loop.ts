@@ -75,7 +75,7 @@ export class ReactorLoop {
   private readonly reactor: Reactor
   private maxHeld = 0
   private readonly around: SideAround
-  private readonly snapshot = new Snapshot()
+  private readonly snapshot: Snapshot
   private readonly asking = new PendingQuestions<'answered' | 'unanswered'>()
   private readonly lookingUp = new PendingQuestions<Awaited<ReturnType<Lookup>> | { code: string }>()
   private readonly listeners = new Map<number, PortListener>()
@@ -95,6 +95,7 @@ export class ReactorLoop {
     private readonly terms: ReactorTerms,
     private readonly post: (message: FromReactor) => void,
   ) {
+    this.snapshot = new Snapshot(terms.hop.node)
     const reactors = terms.reactors.map(({ memory, bell }) => ({ memory: viewMemory(memory), bell }))
     const self = reactors[terms.thread]
     if (!self) throw new Error(`there is no reactor ${terms.thread}`)

@@ -14,6 +14,7 @@ export type Carrier = {
   readonly fd: number
   /** Other streams use the same connection. */
   readonly isShared: boolean
+  readonly protocol: 'websocket' | 'xhttp'
   /** Returns the bytes taken. */
   write(bytes: Uint8Array): number
   shutdown(): void
@@ -160,7 +161,7 @@ export class CarriedClient implements TlsClient {
       this.cancelDeadline()
       this.share.resize(0)
       this.carrier.admit?.()
-      this.parser = new KeyReader({ source: this.source, ownPort: undefined }, found.protocol)
+      this.parser = new KeyReader({ source: this.source, ownPort: undefined }, found.protocol, this.carrier.protocol)
       this.isPaused = true
       this.carrier.pause()
       this.deps.handOver(this)

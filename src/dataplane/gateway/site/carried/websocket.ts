@@ -19,6 +19,7 @@ const frameBytes = 16 * 1024
 /** A WebSocket of a device: the rest of an HTTP/1 connection. */
 export class WebSocketCarrier implements TlsOwner, Carrier {
   readonly isShared = false
+  readonly protocol = 'websocket'
   private readonly reader = new WebSocketReader()
   private readonly connection: ConnectionDelivery
   private delivery: StreamDelivery | undefined

@@ -19,6 +19,7 @@ type Upload = {
 
 /** What a device sends and receives in requests of its own. It ends with the request of the download. */
 class XhttpSession implements Carrier {
+  readonly protocol = 'xhttp'
   private readonly client: CarriedClient
   private readonly packets = new Map<number, Upload>()
   private nextSeq = 0

@@ -1,3 +1,4 @@
+import type { GatewayProtocol } from '../../../../core/vpn-protocols.ts'
 import { readAuthority } from '../authority.ts'
 import { joinBytes } from '../bytes.ts'
 import { type FieldPair, type HeaderFields, isToken, toAnswer, toLatin1 } from '../http1/head.ts'
@@ -103,32 +104,51 @@ export function readStreamRequest(
 const valuesOf = (fields: readonly Field[], name: string): string[] =>
   fields.flatMap(([each, value]) => (each === name ? value : []))
 
-const toAsker = (client: ClientAddress, authorization: Authorization, isTunnel: boolean): Asker => ({
+const toAsker = (
+  client: ClientAddress,
+  authorization: Authorization,
+  isTunnel: boolean,
+  ofDevice?: readonly GatewayProtocol[],
+): Asker => ({
   wayIn: 'http2',
   source: client.source,
   claim: toClaim(authorization, client, isTunnel),
+  ...(ofDevice && { ofDevice }),
 })
+
+/** TrustTunnel's authorities that are no destinations. */
+const trustTunnelAuthority = /^_(check|udp2|icmp)(?::\d{1,5})?$/
+/** TrustTunnel opens TCP by an ordinary CONNECT. */
+const ofConnect: readonly GatewayProtocol[] = ['http', 'trusttunnel']
+
+/** The protocols of VPN devices that a request can be one of, by its fields; undefined for an HTTP proxy's. */
+export function readDeviceProtocols(read: (name: string) => readonly string[]): readonly GatewayProtocol[] | undefined {
+  if (read(':method')[0] !== 'CONNECT' || read(':protocol').length > 0) return undefined
+  if (trustTunnelAuthority.test(read(':authority')[0] ?? '')) return ['trusttunnel']
+  return readPadding(read, Math.random) ? ['naive'] : ofConnect
+}
 
 const asked = (request: ProxyRequest, bodyBytes = 0) => ({ type: 'request', request, bodyBytes }) as const
 
 function readConnect({ pseudo, fields }: Parts, client: ClientAddress): StreamRequest {
   const authority = pseudo.get(':authority') ?? ''
   if (!isPrintable(authority) || pseudo.has(':scheme') || pseudo.has(':path')) return malformedStream
-  const [, special] = /^_(check|udp2|icmp)(?::\d{1,5})?$/.exec(authority) ?? []
+  const [, special] = trustTunnelAuthority.exec(authority) ?? []
   if (special !== undefined) return readTrustTunnel(special, fields, client)
   const target = readAuthority(authority)
   if (!target) return malformed('CONNECT needs host:port')
   const authorization = readAuthorization(valuesOf(fields, 'proxy-authorization'))
   if ('type' in authorization) return authorization
   const padding = readPadding((name) => valuesOf(fields, name), Math.random)
-  return { ...asked({ ...toAsker(client, authorization, true), asks: 'tunnel', target }), padding }
+  const asker = toAsker(client, authorization, true, padding ? ['naive'] : ofConnect)
+  return { ...asked({ ...asker, asks: 'tunnel', target }), padding }
 }
 
 /** TrustTunnel's authorities that are no destinations: whether the client may connect, datagrams, and ping. */
 function readTrustTunnel(authority: string, fields: readonly Field[], client: ClientAddress): StreamRequest {
   const authorization = readAuthorization(valuesOf(fields, 'proxy-authorization'))
   if ('type' in authorization) return authorization
-  const asker = toAsker(client, authorization, true)
+  const asker = toAsker(client, authorization, true, ['trusttunnel'])
   if (authority === 'check') return asked({ ...asker, asks: 'check' })
   if (authority === 'icmp') return { type: 'refuse', status: 501 }
   return asked({ ...asker, asks: 'capsules', target: undefined, codec: new TrustTunnelDatagrams() })
