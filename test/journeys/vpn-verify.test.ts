@@ -62,12 +62,9 @@ const corruptions: readonly (readonly [
     /subscription_traffic/,
   ],
   [
-    'more devices than allowed',
-    ({ uuid }) => [
-      ['UPDATE vpn_subscriptions SET device_limit = 1 WHERE uuid = $1', [uuid]],
-      ['UPDATE vpn_terms SET device_limit = 1 WHERE subscription_uuid = $1', [uuid]],
-    ],
-    /subscription_held/,
+    'a device limit that its terms and slots do not give',
+    ({ uuid }) => [['UPDATE vpn_subscriptions SET device_limit = 1 WHERE uuid = $1', [uuid]]],
+    /subscription_devices/,
   ],
   [
     'a term with more devices than its price list',

@@ -308,6 +308,11 @@ export const unseen: readonly Unseen[] = [
     column: 'app_digest',
     because: 'it only says which device of the same subscription an app gets; the limit counts devices',
   },
+  ...['last_protocol', 'last_node'].map((column) => ({
+    table: 'vpn_peers',
+    column,
+    because: 'it only shows how a device connected last; nothing depends on it, and the next connection writes it',
+  })),
   {
     table: 'vpn_subscriptions',
     column: 'name',

@@ -91,7 +91,8 @@ export const nodeCommands: readonly OperationCommand[] = [
     show: ({ name, vpn_links: { fingerprint, alpn, port, protocols } }) => [
       `Links name ${name} with the fingerprint ${fingerprint ?? 'firefox'}, ` +
         `ALPN ${(alpn ?? ['http/1.1']).join(',') || 'none'}, port ${port ?? 'as reported'}, ` +
-        `protocols ${(protocols ?? ['all']).join(',') || 'none'}. Others are off within 2 s; apps refresh within 12 hours.`,
+        `protocols ${(protocols ?? ['all']).join(',') || 'none'}. Others are off within 2 s.`,
+      'Apps refresh within 12 hours.',
     ],
   }),
   over(nodes.endpointNode, 'node endpoint', { show: (of) => `${of.name} is reached at ${of.endpoint?.host} now.` }),

@@ -412,7 +412,7 @@ const problems = {
   subscription_slots: (of: { stored: number; expected: number }) =>
     `it has ${of.stored} bought device slots, its orders paid for ${of.expected}`,
   term_devices: (of: { term: number; stored: number; expected: number }) =>
-    `term ${of.term} has ${of.stored} devices without bought slots, and its price list and the terms before give ${of.expected}`,
+    `term ${of.term} has ${of.stored} devices without bought slots, its price list and earlier terms ${of.expected}`,
   slots_end: (of: { stored: string | null; expected: string | null }) =>
     `unpaid slots end ${of.stored ?? 'never'}, and by the terms ${of.expected ?? 'never'}`,
   term_slots: (of: { term: number; stored: number; expected: number }) =>

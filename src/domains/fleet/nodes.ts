@@ -83,19 +83,17 @@ export function createGatewaySide(deps: { db: Database; clock: Clock; usualEndpo
 
   function toRow({ node, hopKey, changedAt }: store.ChangedGateway): StateRow<NodeGateway> {
     const isThere = node.state === 'open' && node.joinedAt !== null && hopKey !== null
-    const { host, port } = node.endpoint ?? deps.usualEndpoint
     return {
       id: node.id,
       changedAt,
       shape: {
         id: node.id,
         name: node.name,
-        host,
-        port,
+        ...(node.endpoint ?? deps.usualEndpoint),
         key: hopKey ?? '',
         tls: node.hopTls,
         entry: node.entry,
-        vpn_protocols: node.vpnLinks.protocols && [...node.vpnLinks.protocols],
+        vpn_protocols: node.vpnLinks.protocols?.slice(),
         state: isThere ? 'open' : 'gone',
       },
     }
@@ -117,7 +115,7 @@ export function createGatewaySide(deps: { db: Database; clock: Clock; usualEndpo
 
     parts: [],
 
-    /** Gateways repeat these fields in every report; a draining process knows them no better than its successor. */
+    /** Gateways repeat these fields in every report; a draining process knows them no better. */
     async report(node, { hop_key: key, hop_tls: tls = null, hops: reported = [], draining }) {
       const known = key === undefined || draining ? undefined : await store.findGateway(db, node)
       if (!known || key === undefined) return undefined

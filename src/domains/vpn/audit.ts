@@ -98,8 +98,8 @@ async function verifyWhole(deps: VpnDeps, reader: Reader): Promise<Finding[]> {
 /** The believed bytes of devices over nodes and protocols. */
 async function countsOf(deps: VpnDeps, reader: Reader, ids: readonly string[]): Promise<Map<string, Bytes>> {
   const counts = new Map<string, Bytes>()
-  for (let at = 0; at < ids.length; at += pageSize) {
-    const subjects = ids.slice(at, at + pageSize).flatMap(countSubjectsOf)
+  for (let from = 0; from < ids.length; from += pageSize) {
+    const subjects = ids.slice(from, from + pageSize).flatMap(countSubjectsOf)
     for (const [subject, { received, sent }] of await deps.traffic.counts.totals(reader, subjects)) {
       const id = deviceOfSubject(subject)
       const before = counts.get(id) ?? { received: 0n, sent: 0n }
@@ -230,7 +230,7 @@ function problemsOfLimit(
   ]
 }
 
-const momentOrNull = (at: number | null): string | null => (at === null ? null : momentText(at))
+const momentOrNull = (of: number | null): string | null => (of === null ? null : momentText(of))
 
 /** The device limit of a term is its price list's, or what the subscription had before if that is more. */
 function problemsOfBaseLimit(term: Term, before: Term | undefined, planned: number): FindingProblem[] {

@@ -58,9 +58,8 @@ export async function buy(
     assertOffered(deps, offering, order.location)
     const { total: price, plan } = priceVpn(catalogue, months)
     sale.assertPayable(price)
-    if ((await store.countOf(tx, customer)) >= maxSubscriptions) {
+    if ((await store.countOf(tx, customer)) >= maxSubscriptions)
       throw new Refusal('subscription_limit', { max: maxSubscriptions }, { charged: false })
-    }
     await assertFresh(deps, tx, customer, plan.deviceLimit)
     const uuid = makeUuid(nowMs, deps.random)
     const span = spanAfter(undefined, months, nowMs)
@@ -90,11 +89,8 @@ export async function buy(
     store.insertSubscription(tx, subscription)
     sale.attachMetadata('vpn', [uuid])
     deps.traffic.alerts.restart(tx, alertSubjectOf(uuid), subscription.trafficLimit ?? 0n)
-    const { deviceLimit } = plan
-    store.insertTerm(
-      tx,
-      termOf(sale, catalogue, { uuid, seq: 1, months, span, used: bytes(0n), slots: 0, deviceLimit }),
-    )
+    const first = { uuid, seq: 1, months, span, used: bytes(0n), slots: 0, deviceLimit: plan.deviceLimit }
+    store.insertTerm(tx, termOf(sale, catalogue, first))
     const device = await insertDevice(deps, tx, { subscription: uuid, held: 0, nodes }, order)
     return {
       ...receipt,

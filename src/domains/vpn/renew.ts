@@ -83,15 +83,8 @@ async function extend(
   const grant = trafficFor(plan.trafficGigabytes, months)
   const base = { limit: baseLimitOf(before, last), held: held.length, runs }
   const deviceLimit = deviceLimitAfter(base, plan.deviceLimit)
-  const term = termOf(sale, catalogue, {
-    uuid,
-    seq: last.seq + 1,
-    months,
-    span,
-    used,
-    slots: before.slots,
-    deviceLimit,
-  })
+  const next = { uuid, seq: last.seq + 1, months, span, used, slots: before.slots, deviceLimit }
+  const term = termOf(sale, catalogue, next)
   // Slots that this term does not renew are in force until it begins.
   const paid = [[...terms, term], await store.listSlots(tx, [uuid])] as const
   const after: Subscription = {

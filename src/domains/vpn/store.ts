@@ -84,7 +84,8 @@ export const insertSubscription = (tx: Tx, of: Subscription): void =>
 export const writeRenewal = (tx: Tx, of: Subscription): void =>
   tx.send(
     `UPDATE vpn_subscriptions SET anchor_day = $2, expires_at = $3, device_limit = $4, traffic_limit = $5,
-       speed_mbit = $6, slots = $7, slots_end_at = $8, renew_after = 0, renew_problem = NULL, swept_at = NULL WHERE uuid = $1`,
+       speed_mbit = $6, slots = $7, slots_end_at = $8, renew_after = 0, renew_problem = NULL,
+       swept_at = NULL WHERE uuid = $1`,
     [of.uuid, of.anchorDay, of.expiresAt, of.deviceLimit, of.trafficLimit, of.speedMegabits, of.slots, of.slotsEndAt],
   )
 

@@ -307,8 +307,8 @@ export const vpnNode = operation('vpnNode', 'POST /nodes/{name}/vpn', {
   affectsNodes: true,
   summary: 'Set the protocols that a gateway serves to VPN devices, and how links of VPN apps name it',
   description:
-    'A protocol that is off is not in links any more. The gateway answers its clients like clients without a key, and ' +
-    'closes their open connections, within 2 seconds. Apps take the other settings with their next refresh.',
+    'A protocol that is off is not in links any more. Within 2 seconds the gateway answers its clients like clients ' +
+    'without a key, and closes their open connections. Apps take the other settings with their next refresh.',
   params: nodeParam,
   body: z.object({
     fingerprint: z

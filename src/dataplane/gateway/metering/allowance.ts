@@ -18,7 +18,7 @@ export type Counted = { received: number; sent: number }
 export type Subject =
   | { readonly kind: 'proxy'; readonly id: number }
   | { readonly kind: 'subuser'; readonly id: string; readonly pool: string }
-  /** A VPN device in a protocol. Its traffic limit holds over all nodes; the shop ends the device when it is used up. */
+  /** A VPN device in a protocol. The shop ends the device when its traffic limit, over all nodes, is used up. */
   | { readonly kind: 'device'; readonly id: string; readonly protocol: GatewayProtocol }
   /** The same after its end: slow, and not counted. */
   | { readonly kind: 'grace'; readonly id: string }
