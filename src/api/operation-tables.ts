@@ -1,3 +1,4 @@
+import * as activity from './admin/activity/shapes.ts'
 import * as alerts from './admin/alerts/shapes.ts'
 import * as brand from './admin/brand/shapes.ts'
 import * as catalogue from './admin/catalogue/shapes.ts'
@@ -6,6 +7,7 @@ import * as mailings from './admin/mailings/shapes.ts'
 import * as nodes from './admin/nodes/shapes.ts'
 import * as noticeTemplates from './admin/notices/shapes.ts'
 import * as operators from './admin/operators/shapes.ts'
+import * as anyOrders from './admin/orders/shapes.ts'
 import * as overview from './admin/overview/shapes.ts'
 import * as anyPayments from './admin/payments/shapes.ts'
 import * as anyPremium from './admin/premium/shapes.ts'
@@ -52,6 +54,7 @@ const customerShapes = {
   webhooks,
 }
 const operatorShapes = {
+  activity,
   alerts,
   brand,
   catalogue,
@@ -61,6 +64,7 @@ const operatorShapes = {
   noticeTemplates,
   operators,
   overview,
+  anyOrders,
   anyPayments,
   anyPremium,
   anyProxies,

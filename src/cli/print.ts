@@ -1,4 +1,5 @@
 import { resolve } from 'node:path'
+import { type CsvCell, toCsvLine } from '../core/csv.ts'
 import { mistyped, type Outcome, table, toPrintable } from './command.ts'
 
 /** What a command prints. */
@@ -29,6 +30,19 @@ export function rows(items: readonly object[], chosen: readonly string[] = []): 
     heading,
     items.map((item) => columns.map((field) => toCell(field, (item as Item)[field]))),
   )
+}
+
+export const csvOption = { flag: 'csv', meaning: 'Write CSV.' }
+
+/** Items as CSV: these columns, then one line for each item. A value that is no cell is written as JSON. */
+export function csvLines(items: readonly object[], columns: readonly string[]): string[] {
+  const cellOf = (value: unknown): CsvCell =>
+    value === undefined || value === null
+      ? null
+      : typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
+        ? value
+        : JSON.stringify(value)
+  return [columns.join(','), ...items.map((item) => toCsvLine(columns.map((each) => cellOf((item as Item)[each]))))]
 }
 
 function toCell(field: string, value: unknown): string {

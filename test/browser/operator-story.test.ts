@@ -122,6 +122,50 @@ describe.each([...enginesOf('sqlite')])('operator story on %s', (engine) => {
     await page.keyboard.press('Escape')
   })
 
+  longTest(
+    'orders of all customers are filtered and sorted by the shop, refunded from the list, and saved as CSV',
+    async () => {
+      await open('/orders')
+      const table = page.getByRole('table', { name: 'Orders' })
+      await shown(table.getByRole('link', { name: 'VPN · purchase' }))
+      await page.getByLabel('Product').selectOption('dedicated')
+      await table.getByRole('link', { name: 'VPN · purchase' }).waitFor({ state: 'detached' })
+      expect(new URL(page.url()).hash).toBe('#/orders?product=dedicated')
+      await page.getByLabel('Sort').selectOption('cheapest')
+      await page.getByLabel('Product').selectOption('vpn')
+      await table.getByRole('button', { name: 'Refund' }).click()
+      await dialog().getByLabel('Purchased services').selectOption('')
+      await dialog().getByLabel('Amount').fill('5')
+      await dialog().getByText('Keeps running').waitFor()
+      await submit()
+      await shown(table.getByText('Partly refunded'))
+      const saved = page.waitForEvent('download')
+      await press('CSV: orders')
+      const file = await Bun.file(await (await saved).path()).text()
+      expect(file.split('\r\n')[1]).toMatch(/^ord_\w{26},.*,another,vpn,buy,299,5,partly_refunded$/)
+      expect(await findBarriers(page)).toEqual([])
+    },
+  )
+
+  longTest(
+    'the activity feed shows a purchase as it happens, and the overview compares 30 days with those before',
+    async () => {
+      await open('/activity')
+      const table = page.getByRole('table', { name: 'Activity' })
+      await shown(table.getByText('New customer').first())
+      await page.getByLabel('Type').selectOption('order')
+      await table.getByText('New customer').first().waitFor({ state: 'detached' })
+      const order = { country_code: 'FR', period: 7, count: 1, ipv: 4 }
+      shop.clock.advance(1000)
+      const { data } = await shop.post('/dedicated/buy', order, { token })
+      await table.locator(`a[href="#/orders/${data.order_id}"]`).waitFor()
+      expect(await findBarriers(page)).toEqual([])
+      await open('/')
+      await page.getByText('New customers in 30 days').waitFor()
+      await page.getByText(/the 30 days before/).first().waitFor()
+    },
+  )
+
   test('the network page lists the nodes, and an operator adds an exit there', async () => {
     await open('/network')
     await page.getByRole('table', { name: 'Nodes' }).getByText('stock-gateway').waitFor()

@@ -81,6 +81,8 @@ const ofCustomers: readonly Scene[] = [
 /** Pages of the operator's console. */
 const ofOperators: readonly Scene[] = [
   { name: 'operator-overview', path: '#/' },
+  { name: 'operator-activity', path: '#/activity' },
+  { name: 'operator-orders', path: '#/orders' },
   { name: 'operator-customers', path: '#/customers' },
   {
     name: 'operator-customer',

@@ -1,4 +1,5 @@
 import { probeProxy } from '../../adapters/proxy-probe.ts'
+import { adminActivityOperations, type Following } from '../../api/admin/activity/routes.ts'
 import { adminAlertOperations } from '../../api/admin/alerts/routes.ts'
 import { type AdminCaller, adminApi, createBindAdmin } from '../../api/admin/bind.ts'
 import { adminBrandOperations } from '../../api/admin/brand/routes.ts'
@@ -8,6 +9,7 @@ import { adminMailingOperations } from '../../api/admin/mailings/routes.ts'
 import { adminNodeOperations } from '../../api/admin/nodes/routes.ts'
 import { adminNoticeOperations } from '../../api/admin/notices/routes.ts'
 import { adminOperatorOperations } from '../../api/admin/operators/routes.ts'
+import { adminOrderOperations } from '../../api/admin/orders/routes.ts'
 import { adminOverviewOperations } from '../../api/admin/overview/routes.ts'
 import { adminCodeOperations, adminPaymentOperations } from '../../api/admin/payments/routes.ts'
 import { adminPremiumOperations } from '../../api/admin/premium/routes.ts'
@@ -35,6 +37,7 @@ export function createAdmin(
   runtime: Runtime & { readonly stalls: Stalls },
   publicUrl: () => string,
   log: Log,
+  following?: Following,
 ): Api<AdminCaller> {
   const { act, actWhole, dryRun, mustNote } = services.acting
   const bind = createBindAdmin(act, (creation, make) => actWhole((tx) => services.creations(tx, creation, make)))
@@ -54,8 +57,10 @@ export function createAdmin(
     publicUrl,
     bound: [
       ...adminOverviewOperations(bind, deps),
+      ...adminActivityOperations(bind, deps, following),
       ...adminSearchOperations(bind, deps),
       ...adminCustomerOperations(bind, deps),
+      ...adminOrderOperations(bind, deps),
       ...adminPaymentOperations(bind, deps),
       ...adminCodeOperations(bind, deps),
       ...adminReportOperations(bind, deps),

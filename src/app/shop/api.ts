@@ -1,6 +1,8 @@
 import manifest from '../../../package.json' with { type: 'json' }
 import { drawFrontPicture } from '../../adapters/front-picture.ts'
 import { drawing } from '../../adapters/qr-drawing.ts'
+import { createActivityFeed } from '../../api/admin/activity/feed.ts'
+import { watchingFeed } from '../../api/admin/activity/routes.ts'
 import { type RequestNote } from '../../api/answers.ts'
 import { authApi, createCustomerSessions } from '../../api/auth/routes.ts'
 import { brandImages } from '../../api/brand-images.ts'
@@ -116,7 +118,8 @@ export function createApi(
   const ownHosts = [gateway.host, ...(publicHosts ? [publicHosts.shop] : [])]
   const drawSvg = (text: string): string => drawing.svg(text)
   const state = createNodeState({ ...services, ...runtime, grace: () => graceOf(config, publicUrl()) })
-  const eventWatch = new EventWatch(services)
+  const feed = createActivityFeed(services)
+  const eventWatch = new EventWatch({ events: watchingFeed(services.events, feed) })
   const readCatalogue = createPublicCatalogue({ ...services, ...runtime })
   const toNodes = createNodeHttp({ ...services, ...runtime, ...common, ownHosts, log, state, urgently })
   const { offers } = services.registration
@@ -138,7 +141,7 @@ export function createApi(
     sessions: createCustomerSessions({ ...services, publicUrl }),
     others: [
       mount(authApi({ ...services, ...runtime, publicUrl, drawSvg, actAs: actingAs(services) })),
-      mount(createAdmin(services, runtime, publicUrl, log)),
+      mount(createAdmin(services, runtime, publicUrl, log, { feed, watch: eventWatch })),
     ],
     open: [
       bindPublic(getCatalogue, catalogueSeconds, async () => (await readCatalogue()).shown),

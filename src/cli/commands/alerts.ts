@@ -1,3 +1,4 @@
+import { listActivity } from '../../api/admin/activity/shapes.ts'
 import * as alerts from '../../api/admin/alerts/shapes.ts'
 import { type OperationCommand, over } from '../operation-command.ts'
 import { secret } from '../print.ts'
@@ -7,6 +8,10 @@ const showSecret = ({ secret: text, webhook_id: id }: WithSecret): string[] =>
   secret(text, `It verifies the signatures of messages. The id of the endpoint is ${id}.`)
 
 export const alertCommands: readonly OperationCommand[] = [
+  over(listActivity, 'activity', {
+    filled: 'wait seen',
+    columns: 'at kind type customer_id customer_name order_id price_rub node data',
+  }),
   over(alerts.listAlerts, 'alert list', { columns: 'type subject raised_at data' }),
   over(alerts.listAlertEndpoints, 'alert endpoints', { columns: 'webhook_id url events state problem' }),
   over(alerts.addAlertEndpoint, 'alert add', { args: 'url', show: showSecret }),

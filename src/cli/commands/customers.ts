@@ -2,15 +2,28 @@ import { existsSync } from 'node:fs'
 import { open as openFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import * as customers from '../../api/admin/customers/shapes.ts'
+import * as orders from '../../api/admin/orders/shapes.ts'
 import { search } from '../../api/admin/search/shapes.ts'
 import * as holders from '../../api/admin/stock/shapes.ts'
 import { mistyped } from '../command.ts'
 import { type CallOperation, type OperationCommand, over } from '../operation-command.ts'
-import { doneBefore, local, rows, rub, secret } from '../print.ts'
+import { csvLines, csvOption, doneBefore, local, rows, rub, secret, toLines } from '../print.ts'
 
 type Move = Record<'amount_rub' | 'balance_rub', number> & { [_ in 'repeated' | 'dry_run']?: boolean | undefined }
 const moved = (verb: string, { repeated, dry_run, amount_rub: sum, balance_rub: rest }: Move): string =>
   `${doneBefore(repeated, dry_run)}${verb} ${rub(Math.abs(sum))} RUB. The balance is ${rub(rest)} RUB.`
+
+const orderColumns = [
+  'order_id',
+  'created_at',
+  'customer_id',
+  'customer_name',
+  'product',
+  'action',
+  'price_rub',
+  'refunded_rub',
+  'state',
+]
 
 export const customerCommands: readonly OperationCommand[] = [
   over(customers.createCustomer, 'customer create', { args: 'name', show: (of) => `${of.customer_id}  ${of.name}` }),
@@ -92,6 +105,17 @@ export const customerCommands: readonly OperationCommand[] = [
   }),
   over(customers.listCustomerOrders, 'order list', {
     columns: 'order_id created_at product action price_rub request_id idempotency_key',
+  }),
+  over(orders.listAllOrders, 'order search', {
+    flags: { customer_id: 'customer', min_rub: 'min', max_rub: 'max' },
+    options: [csvOption],
+    show: (data, given) =>
+      given.has('csv')
+        ? csvLines(data.items, orderColumns)
+        : toLines(
+            data,
+            orderColumns.filter((each) => each !== 'customer_id'),
+          ),
   }),
   over(customers.getAnyOrder, 'order show'),
   over(customers.listCustomerEvents, 'event list'),

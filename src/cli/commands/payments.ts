@@ -2,20 +2,19 @@ import * as payments from '../../api/admin/payments/shapes.ts'
 import * as reports from '../../api/admin/reports/shapes.ts'
 import type { Operation } from '../../api/operation.ts'
 import { type OperationCommand, over } from '../operation-command.ts'
-import { doneBefore, readTextFile, rows, rub } from '../print.ts'
+import { csvLines, csvOption, doneBefore, readTextFile, rows, rub } from '../print.ts'
 
 const waitMs = 200
 const stateOf = (of: { readonly payment_id: string; readonly status: string }) => `${of.payment_id} is ${of.status}`
 
-/** A report as a table, or with --csv as CSV: names and numbers of our own, which need no quotes. */
+/** A report as a table, or with --csv as CSV. */
 const report = (operation: typeof reports.reportDays | typeof reports.reportProducts | typeof reports.reportMethods) =>
   over(operation as Operation, `report ${operation.id.replace('report', '').toLowerCase()}`, {
-    options: [{ flag: 'csv', meaning: 'Write CSV.' }],
+    options: [csvOption],
     show(data, given) {
       const { items } = data as { readonly items: readonly object[] }
       const fields = Object.keys(operation.example.items[0] ?? {})
-      if (!given.has('csv')) return rows(items, fields)
-      return [fields.join(','), ...items.map((item) => Object.values(item).join(','))]
+      return given.has('csv') ? csvLines(items, fields) : rows(items, fields)
     },
   })
 

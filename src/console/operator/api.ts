@@ -5,7 +5,7 @@ import { createHooks } from '../shared/queries.ts'
 
 export const api = createClient<Operations>('/admin/v1', operations, caller)
 
-export const { useRead, usePages, useChange } = createHooks<Operations>(api)
+export const { useRead, usePages, loadPages, useChange } = createHooks<Operations>(api)
 
 export type OperatorAnswer<Name extends keyof Operations> = Operations[Name]['answer']
 

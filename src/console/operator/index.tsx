@@ -4,6 +4,7 @@ import { Frame, type MenuItem, type Pages, Routes } from '../shared/frame.tsx'
 import { useMessages } from '../shared/messages.tsx'
 import { Figure } from '../shared/parts.tsx'
 import { AbusePage } from './abuse.tsx'
+import { ActivityPage } from './activity.tsx'
 import { AlertsPage } from './alerts.tsx'
 import { useMay } from './api.ts'
 import { AuditPage } from './audit.tsx'
@@ -16,6 +17,7 @@ import { NetworkPage } from './network.tsx'
 import { NodePage } from './node.tsx'
 import { OperatorsPage } from './operators.tsx'
 import { OrderStory } from './order.tsx'
+import { OrdersPage } from './orders.tsx'
 import { OverviewPage } from './overview.tsx'
 import { PaymentPage, PaymentsPage } from './payments.tsx'
 import { PricesPage } from './prices.tsx'
@@ -29,8 +31,10 @@ import { VpnPage } from './vpn.tsx'
 
 const pages: Pages = [
   [/^\/$/, () => <OverviewPage />],
+  [/^\/activity$/, () => <ActivityPage />],
   [/^\/customers$/, () => <CustomersPage />],
   [/^\/customers\/(\w+)$/, (id) => <CustomerPage key={id} id={id} />],
+  [/^\/orders$/, () => <OrdersPage />],
   [/^\/orders\/(\w+)$/, (id) => <OrderStory key={id} id={id} />],
   [/^\/search$/, () => <SearchPage />],
   [/^\/payments\/(pay_\w+)$/, (id) => <PaymentPage key={id} id={id} />],
@@ -68,8 +72,10 @@ export default function Operator() {
   const items: readonly MenuItem[] = [
     { path: '/', label: t.overview, icon: 'home' },
     ...(nextStep === undefined ? [] : [{ path: '/setup', label: t.setup, icon: 'check' } as const]),
+    { path: '/activity', label: t.activity, icon: 'clock' },
     { path: '/search', label: t.search, icon: 'search' },
     { path: '/customers', label: t.customers, icon: 'people' },
+    { path: '/orders', label: t.orders, icon: 'list' },
     { path: '/payments', label: t.payments, icon: 'receipt' },
     { path: '/reports', label: t.reports, icon: 'chart' },
     ...(may('findHolders') ? [{ path: '/abuse', label: t.abuse, icon: 'globe' } as const] : []),

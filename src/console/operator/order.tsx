@@ -1,5 +1,5 @@
 import { Copyable } from '../shared/copy.tsx'
-import { filled, type Values } from '../shared/form.tsx'
+import { type ActProps, filled, type Values } from '../shared/form.tsx'
 import { type Format, useMessages } from '../shared/messages.tsx'
 import { DeliveredPanel, OrderRecords } from '../shared/orders.tsx'
 import { Facts, Page, Panel, Reading } from '../shared/parts.tsx'
@@ -60,10 +60,15 @@ function Shown({ of }: { readonly of: OperatorAnswer<'getOrderStory'> }) {
   )
 }
 
-type RefundProps = { readonly id: string; readonly price: number; readonly before: number }
+type RefundProps = {
+  readonly id: string
+  readonly price: number
+  readonly before: number
+  readonly look?: ActProps<unknown>['look']
+}
 
 /** The preview is the shop's own refund, rolled back. Ending the services is the default. */
-function Refund({ id, price, before }: RefundProps) {
+export function Refund({ id, price, before, look }: RefundProps) {
   const { t, format } = useMessages(operatorMessages)
   const endings = Object.entries({ unused: t.refundUnused, whole: t.refundWhole, '': t.refundKeep })
   const params = { order_id: id }
@@ -76,6 +81,7 @@ function Refund({ id, price, before }: RefundProps) {
       operation="refundOrder"
       label={t.refund}
       about={t.refundAbout}
+      {...(look && { look })}
       fields={[
         { name: 'end', label: t.refundEnd, kind: 'choice', options: endings, isOptional: true },
         { name: 'amount', label: t.amount, kind: 'number', isShown: ({ end }) => end === '' },

@@ -2,6 +2,7 @@ import { Text } from '@mantine/core'
 import { Chart } from '../shared/chart.tsx'
 import { useMessages } from '../shared/messages.tsx'
 import { Cell, Country, Empty, Figures, Page, Panel, Reading, Rows } from '../shared/parts.tsx'
+import { LatestActivity } from './activity.tsx'
 import { type OperatorAnswer, useRead } from './api.ts'
 import { operatorMessages } from './messages.ts'
 import { NodesTable } from './network.tsx'
@@ -18,8 +19,12 @@ export function OverviewPage() {
         {(overview) => (
           <>
             <OfflineNotice of={overview} />
+            <Business of={overview} />
             <Counts of={overview} />
             <Revenue of={overview} />
+            <Panel title={t.activity} aside={<a href="#/activity">{t.allActivity}</a>}>
+              <LatestActivity />
+            </Panel>
             <Panel title={t.nodes}>
               <NodesTable />
             </Panel>
@@ -48,19 +53,68 @@ function OfflineNotice({ of: { nodes, active } }: { readonly of: Overview }) {
   )
 }
 
+/** How a figure differs from the same days before, such as "+12% (₽900 before)". */
+function Compared({
+  now,
+  before,
+  write,
+}: {
+  readonly now: number
+  readonly before: number
+  readonly write: (value: number) => string
+}) {
+  const { t, format } = useMessages(operatorMessages)
+  if (now === before) return t.asBefore
+  const change = before > 0 ? Math.round(((now - before) / before) * 100) : undefined
+  const sign = now > before ? '+' : '−'
+  const percent = change === undefined ? '' : `${sign}${format.percent(Math.abs(change))} `
+  return (
+    <>
+      {percent}
+      {t.before(write(before))}
+    </>
+  )
+}
+
+/** Revenue, orders, new customers and traffic beside the same days before. */
+function Business({ of: { compared } }: { readonly of: Overview }) {
+  const { t, format } = useMessages(operatorMessages)
+  const { now, before } = compared
+  const note = (name: 'revenue_rub' | 'orders' | 'customers', write: (value: number) => string) => (
+    <Compared now={now[name]} before={before[name]} write={write} />
+  )
+  const traffic = [now.relayed_bytes, before.relayed_bytes] as const
+  return (
+    <Figures
+      of={[
+        [t.revenue, format.money(now.revenue_rub), note('revenue_rub', format.money)],
+        [t.ordersIn30, format.number(now.orders), note('orders', format.number)],
+        [t.newCustomers, format.number(now.customers), note('customers', format.number)],
+        [
+          t.relayedIn30,
+          traffic[0] === null ? '–' : format.bytes(traffic[0]),
+          traffic[0] === null || traffic[1] === null ? (
+            t.noTrafficBefore
+          ) : (
+            <Compared now={traffic[0]} before={traffic[1]} write={format.bytes} />
+          ),
+        ],
+      ]}
+    />
+  )
+}
+
 /** Net revenue of the days, exact to the kopeck: a sum of roubles is not. */
 const netOf = (days: Overview['days']): number =>
   Math.round(days.reduce((sum, each) => sum + each.revenue_rub, 0) * 100) / 100
 
 function Counts({ of }: { readonly of: Overview }) {
   const { t, format } = useMessages(operatorMessages)
-  const revenue = netOf(of.days)
   const { online, offline, closed } = of.nodes
   const interrupted = of.active.interrupted > 0 ? t.interrupted(format.number(of.active.interrupted)) : undefined
   return (
     <Figures
       of={[
-        [t.revenue, format.money(revenue)],
         [t.activeProxies, format.number(of.active.proxies), interrupted],
         [t.activeVpn, format.number(of.active.vpn)],
         [t.customers, format.number(of.customers)],

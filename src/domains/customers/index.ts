@@ -1,12 +1,14 @@
 import { bind } from '../../core/bind.ts'
 import * as useCases from './customers.ts'
 import {
+  countBetween,
   countCustomers,
   findByIdPrefix,
   findByNamePrefix,
   findMany,
   listCaps,
   listCustomers,
+  listNewest,
   listTokens,
   ownersOf,
   searchCustomers,
@@ -23,7 +25,7 @@ export type Customers = ReturnType<typeof createCustomers>
 
 export const createCustomers = (given: Parameters<typeof withCaches>[0]) => ({
   ...bind(withCaches(given), cases),
-  ...bind(given.db, { list: listCustomers, countAll: countCustomers, listTokens }),
+  ...bind(given.db, { list: listCustomers, listNewest, countAll: countCustomers, countBetween, listTokens }),
   /** Customers with this text in id, name or note, and those in `found`. */
   ...bind(given.db, { search: searchCustomers, findByIdPrefix, findByNamePrefix, findMany }),
   assertOpenIn,

@@ -99,6 +99,14 @@ export const lockCustomer = (tx: Tx, id: CustomerId): Promise<boolean> =>
 export const listCustomers = (reader: Reader, after: string, limit: number): Promise<Customer[]> =>
   customers.all(reader, 'SELECT * FROM customers WHERE id > $1 ORDER BY id LIMIT $2', [after, limit])
 
+/** How many customers have an id from one on and below another. */
+export const countBetween = (reader: Reader, from: string, below: string): Promise<number> =>
+  countBy(reader, 'SELECT COUNT(*) AS n FROM customers WHERE id >= $1 AND id < $2', [from, below])
+
+/** Newest first, below an id. */
+export const listNewest = (reader: Reader, below: string, limit: number): Promise<Customer[]> =>
+  customers.all(reader, 'SELECT * FROM customers WHERE id < $1 ORDER BY id DESC LIMIT $2', [below, limit])
+
 /** Oldest first. The text is compared as written too: SQLite lowers Latin letters only. */
 export function searchCustomers(
   reader: Reader,

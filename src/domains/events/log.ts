@@ -12,7 +12,10 @@ import {
   type EndingRow,
   eventKeptMs,
   eventTypes,
+  type FeedPosition,
+  type FeedType,
   isEventType,
+  type NumberedEvent,
   thingOf,
 } from './rules.ts'
 import * as store from './store.ts'
@@ -67,6 +70,10 @@ export function createEvents(deps: EventDeps) {
       store.listEvents(db, customer, { after, type: '', limit }),
 
     lastOf: store.lastOf,
+
+    /** Events of all customers and of the operators for the activity feed, newest first. */
+    feed: (types: readonly FeedType[], below: FeedPosition, limit: number): Promise<NumberedEvent[]> =>
+      types.length === 0 ? Promise.resolve([]) : store.listFeed(db, types, below, limit),
 
     ofOrder: (customer: CustomerId, order: OrderId): Promise<CustomerEvent[]> => store.listOfOrder(db, customer, order),
 

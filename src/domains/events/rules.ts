@@ -46,6 +46,22 @@ export const alertTypes = [
 ] as const
 export type AlertType = (typeof alertTypes)[number]
 
+/** Types of the operators' activity feed. The index `events_of_feed` has these and no others. */
+export const feedTypes = [
+  'order.refunded',
+  'payment.paid',
+  'payment.refunded',
+  'stock.low',
+  'node.lost',
+  'payment.unmatched',
+  'verify.finding',
+  'certificate.ending',
+] as const satisfies readonly (EventType | AlertType)[]
+export type FeedType = (typeof feedTypes)[number]
+
+/** An event's place in the feed: events of one instant are ordered by customer and number. */
+export type FeedPosition = { readonly at: number; readonly customer: string; readonly seq: number }
+
 /** Plain JSON, sent as it is. Only `metadata` is an object: the customer's own pairs on the thing. */
 export type EventData = {
   readonly [name: string]: string | number | boolean | null | Metadata

@@ -1,9 +1,17 @@
 import type { Sha256 } from '../../core/chain.ts'
 import type { CustomerId, OrderId } from '../../core/ids.ts'
 import { sameBytes } from '../../core/token-text.ts'
-import { allOf, sendRows } from '../../db/rows.ts'
+import { allOf, list, sendRows } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
-import { type CustomerEvent, type EndingRow, type NumberedEvent, toEventData } from './rules.ts'
+import {
+  type CustomerEvent,
+  type EndingRow,
+  type FeedPosition,
+  type FeedType,
+  feedTypes,
+  type NumberedEvent,
+  toEventData,
+} from './rules.ts'
 
 export type EventRow = {
   customer_id: CustomerId
@@ -73,6 +81,24 @@ export async function listOfOrder(reader: Reader, customer: CustomerId, order: s
   const rows = await reader.all<EventRow>(
     'SELECT * FROM events WHERE customer_id = $1 AND order_id = $2 ORDER BY seq LIMIT 1000',
     [customer, order],
+  )
+  return rows.map(toEvent)
+}
+
+/** SQLite uses a partial index only if the statement repeats its condition. */
+const isInFeed = `type IN (${feedTypes.map((each) => `'${each}'`).join(', ')})`
+
+/** Events of all customers and of the operators, of these types, newest first, below a position. */
+export async function listFeed(
+  reader: Reader,
+  types: readonly FeedType[],
+  { at, customer, seq }: FeedPosition,
+  limit: number,
+): Promise<NumberedEvent[]> {
+  const rows = await reader.all<EventRow>(
+    `SELECT * FROM events WHERE ${isInFeed} AND (at, customer_id, seq) < ($1, $2, $3)
+       AND type IN (${list(types.length, 4)}) ORDER BY at DESC, customer_id DESC, seq DESC LIMIT $4`,
+    [at, customer, seq, limit, ...types],
   )
   return rows.map(toEvent)
 }

@@ -2,7 +2,7 @@ import { bind } from '../../core/bind.ts'
 import * as useCases from './join.ts'
 import { countLostGoods, forgetLost, lostGoods, mayListLost, noteLost } from './lost.ts'
 import { acceptedPasswordKeys, ensurePasswordKey, makePasswordFor } from './password-keys.ts'
-import { forgetSamples, history, recentBytesPerSecond } from './samples.ts'
+import { forgetSamples, history, recentBytesPerSecond, relayedBetween } from './samples.ts'
 import { everKnown, findByName, findLink, lockPresent } from './store.ts'
 
 export { createFleetVerifier } from './audit.ts'
@@ -36,6 +36,7 @@ export function createFleet(given: Parameters<typeof withCaches>[0]) {
     ...bind(given, {
       history,
       recentBytesPerSecond,
+      relayedBetween,
       forgetSamples,
       mayListLost,
       noteLost,

@@ -6,6 +6,7 @@ import * as store from './store.ts'
 
 /** The time since the sample before, as rates. */
 type NodeRates = Pick<NodeSample, 'at' | 'tunnels' | 'lagMs'> & {
+  readonly bytes: number
   readonly bytesPerSecond: number
   readonly cpuPercent: number | null
   readonly errorsPerMinute: number | null
@@ -20,8 +21,8 @@ const everyMs = 5 * minuteMs
 const spans = { day: { lengthMs: dayMs, stepMs: everyMs }, month: { lengthMs: 30 * dayMs, stepMs: hourMs } } as const
 type HistorySpan = keyof typeof spans
 
-/** One step more than a graph shows, because a rate needs the sample before. */
-const keptMs = (span: HistorySpan): number => spans[span].lengthMs + hourMs
+/** One step more than a graph shows, because a rate needs the sample before. The overview compares two months. */
+const keptMs: Readonly<Record<HistorySpan, number>> = { day: dayMs + hourMs, month: 62 * dayMs + hourMs }
 
 const slotOf = (atMs: number): number => atMs - (atMs % everyMs)
 
@@ -46,13 +47,14 @@ export function ratesOf(samples: readonly NodeSample[]): NodeRates[] {
       if (value === null) return null
       return Math.max(0, value - (before.boot === each.boot ? (before[name] ?? 0) : 0))
     }
-    const [cpuMs, errors] = [grown('cpuMs'), grown('errors')]
+    const [cpuMs, errors, bytes] = [grown('cpuMs'), grown('errors'), grown('totalBytes') ?? 0]
     const { at, tunnels, lagMs } = each
     return {
       at,
       tunnels,
       lagMs,
-      bytesPerSecond: ((grown('totalBytes') ?? 0) * 1000) / passedMs,
+      bytes,
+      bytesPerSecond: (bytes * 1000) / passedMs,
       cpuPercent: cpuMs === null ? null : (cpuMs * 100) / passedMs,
       errorsPerMinute: errors === null ? null : (errors * minuteMs) / passedMs,
     }
@@ -83,6 +85,20 @@ export async function history({ db, clock }: { db: Database; clock: Clock }, nod
   return ratesOf(await store.listSamples(db, node, fromAt - stepMs, stepMs))
 }
 
+/**
+ * The bytes that all nodes relayed from one time until another, by their samples of full hours. Undefined if no sample
+ * is as old as the beginning: then the sum would miss some.
+ */
+export async function relayedBetween({ db }: { db: Database }, fromAt: number, toAt: number) {
+  const firstAt = fromAt - (fromAt % hourMs)
+  if (!(await store.hasSampleBefore(db, firstAt + hourMs))) return undefined
+  const samples = await store.listAllSamples(db, { fromAt: firstAt, toAt, stepMs: hourMs })
+  return Map.groupBy(samples, ({ node }) => node)
+    .values()
+    .flatMap((of) => ratesOf(of.map(({ sample: each }) => each)))
+    .reduce((sum, each) => sum + each.bytes, 0)
+}
+
 /** The mean rate of a node's latest process over the last one to six minutes; undefined if it ran for less. */
 export async function recentBytesPerSecond(
   { db, clock }: { db: Database; clock: Clock },
@@ -98,6 +114,6 @@ export async function recentBytesPerSecond(
 export const forgetSamples = ({ db, clock }: { db: Database; clock: Clock }, limit: number): Promise<number> =>
   db.transact(async (tx) => {
     const nowMs = clock()
-    const old = await store.deleteSamples(tx, nowMs - keptMs('month'), 1, limit)
-    return old + (await store.deleteSamples(tx, nowMs - keptMs('day'), hourMs, limit))
+    const old = await store.deleteSamples(tx, nowMs - keptMs.month, 1, limit)
+    return old + (await store.deleteSamples(tx, nowMs - keptMs.day, hourMs, limit))
   })

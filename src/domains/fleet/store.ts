@@ -16,6 +16,7 @@ import {
   changeMarkOf,
   changesOne,
   countBy,
+  hasRow,
   readWide,
   runRows,
   sendIn,
@@ -497,6 +498,24 @@ export async function listSamples(reader: Reader, node: NodeId, fromAt: number, 
     [node, fromAt, stepMs],
   )
   return rows.flatMap((row) => readSample(Number(row.at), row.figures) ?? [])
+}
+
+export const hasSampleBefore = (reader: Reader, at: number): Promise<boolean> =>
+  hasRow(reader, 'SELECT 1 AS one FROM node_samples WHERE at < $1 LIMIT 1', [at])
+
+/** Samples of all nodes in a time at multiples of `stepMs`, oldest first. */
+export async function listAllSamples(
+  reader: Reader,
+  { fromAt, toAt, stepMs }: { readonly fromAt: number; readonly toAt: number; readonly stepMs: number },
+): Promise<{ readonly node: string; readonly sample: NodeSample }[]> {
+  const rows = await reader.all<{ node_id: string; at: bigint; figures: string }>(
+    'SELECT node_id, at, figures FROM node_samples WHERE at >= $1 AND at <= $2 AND at % $3 = 0 ORDER BY at',
+    [fromAt, toAt, stepMs],
+  )
+  return rows.flatMap((row) => {
+    const sample = readSample(Number(row.at), row.figures)
+    return sample ? { node: row.node_id, sample } : []
+  })
 }
 
 /** Deletes samples before a time, except those at multiples of `keepMs` if that is more than 1. */

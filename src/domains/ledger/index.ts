@@ -1,6 +1,6 @@
 import { bind } from '../../core/bind.ts'
 import * as movements from './movements.ts'
-import { findByKey, findPosting, isErased, listOfOrder, refundsByDay, sumRefunds } from './store.ts'
+import { findByKey, findPosting, isErased, listOfOrder, refundsByDay, sumRefunds, sumRefundsBetween } from './store.ts'
 
 export { type Charges, createKeptVerifier, createLedgerAudit, type LedgerAudit } from './audit.ts'
 export type { Adjustment, Payer } from './movements.ts'
@@ -12,7 +12,7 @@ export type Ledger = ReturnType<typeof createLedger>
 
 export const createLedger = (deps: movements.LedgerDeps) => ({
   ...bind(deps, moving),
-  ...bind(deps.db, { ofOrder: listOfOrder, refundsByDay }),
+  ...bind(deps.db, { ofOrder: listOfOrder, refundsByDay, sumRefundsBetween }),
   open,
   lock,
   assertNotErased,

@@ -206,6 +206,15 @@ export async function sumBefore(reader: Reader, at: number): Promise<bigint> {
   return row ? readWide(row, 'amount') : 0n
 }
 
+/** All refunds of charges from one instant until just before another. */
+export async function sumRefundsBetween(reader: Reader, fromAt: number, toAt: number): Promise<bigint> {
+  const row = await reader.first<WideSum<'sum'>>(
+    `SELECT ${wideSum('amount', 'sum')} FROM postings WHERE refund_of IS NOT NULL AND at >= $1 AND at < $2`,
+    [fromAt, toAt],
+  )
+  return row ? readWide(row, 'sum') : 0n
+}
+
 export async function refundsByDay(reader: Reader, from: number): Promise<{ day: number; sum: Kopecks }[]> {
   const rows = await reader.all<{ day: bigint } & WideSum<'sum'>>(
     `SELECT at / 86400000 AS day, ${wideSum('amount', 'sum')} FROM postings

@@ -1,6 +1,6 @@
 import { bind } from '../../core/bind.ts'
 import * as useCases from './operators.ts'
-import { entriesAfter, listEntries, listOperators } from './store.ts'
+import { entriesAfter, listActions, listEntries, listOperators } from './store.ts'
 
 export { type Acting, createActing } from './acting.ts'
 export { createOperatorsVerifier } from './audit.ts'
@@ -11,8 +11,8 @@ const { withCaches, assertPresentIn, lockPresentIn, assertRole, setRole, ...case
 
 export const createOperators = (given: Parameters<typeof withCaches>[0]) => ({
   ...bind(withCaches(given), cases),
-  /** `log` is the audit log below a number, newest first; `logAfter` above a number, oldest first. */
-  ...bind(given.db, { list: listOperators, log: listEntries, logAfter: entriesAfter }),
+  /** The audit log: `log` below a number, newest first; `logAfter` above it, oldest first; `logOf` some actions. */
+  ...bind(given.db, { list: listOperators, log: listEntries, logAfter: entriesAfter, logOf: listActions }),
   assertPresentIn,
   lockPresentIn,
   assertRole,

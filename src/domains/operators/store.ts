@@ -1,7 +1,7 @@
 import { type Chain, emptyChain, endingWith } from '../../core/chain.ts'
 import type { OperatorId, OperatorTokenId } from '../../core/ids.ts'
 import { bytes, columnsOf, idColumn, int, oneOf, orNull, type Row, textColumn, valuesOf } from '../../db/columns.ts'
-import { hasRow, sendRows } from '../../db/rows.ts'
+import { hasRow, list, sendRows } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
 import { type Entry, type Operator, type OperatorToken, type Role, roles } from './rules.ts'
 
@@ -138,6 +138,20 @@ export const listEntries = (
      WHERE seq < $1 AND (CAST($2 AS TEXT) IS NULL OR operator_id = $2) AND (CAST($3 AS TEXT) = '' OR action = $3)
      ORDER BY seq DESC LIMIT $4`,
     [of.before ?? Number.MAX_SAFE_INTEGER, of.operator ?? null, of.action ?? '', of.limit],
+  )
+
+/** Entries of these actions, newest first, below a time and the number of an entry of that time. */
+export const listActions = (
+  reader: Reader,
+  actions: readonly string[],
+  below: { readonly at: number; readonly seq: number },
+  limit: number,
+): Promise<Entry[]> =>
+  entries.all(
+    reader,
+    `SELECT * FROM audit_log WHERE at <= $1 AND (at < $1 OR seq < $2) AND action IN (${list(actions.length, 3)})
+     ORDER BY seq DESC LIMIT $3`,
+    [below.at, below.seq, limit, ...actions],
   )
 
 /** Oldest first. */

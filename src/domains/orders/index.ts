@@ -5,18 +5,20 @@ import {
   findByRequest,
   findOwned,
   list,
+  listAll,
   listNamed,
   listWithMetadata,
   load,
   loadAny,
   pagesOf,
   salesByDay,
+  sumBetween,
   walk,
 } from './list.ts'
 import { giveBackUnused, quoteUnused, refund } from './refund.ts'
 import type { OrderInput } from './rules.ts'
 import { forgetAnswers, type OrdersDeps, type PurchaseRequest, type Sale, sell } from './sell.ts'
-import { countOf, findAnyOrder, findAudited, findByPrefix, findMany } from './store.ts'
+import { countOf, findAnyOrder, findAudited, findByPrefix, findMany, newest } from './store.ts'
 
 export { createMoneyVerifier } from './audit.ts'
 export { type Creation, createCreations } from './creations.ts'
@@ -41,6 +43,7 @@ export function createOrders(given: Omit<OrdersDeps, 'running'>) {
     ...bind(deps, {
       forgetAnswers,
       list,
+      listAll,
       listNamed,
       listWithMetadata,
       load,
@@ -49,12 +52,13 @@ export function createOrders(given: Omit<OrdersDeps, 'running'>) {
       findByRequest,
       findOwned,
       salesByDay,
+      sumBetween,
       chargedSince,
       giveBackUnused,
       quoteUnused,
       refund,
     }),
-    ...bind(given.db, { findByPrefix }),
+    ...bind(given.db, { findByPrefix, newest }),
     sell: <Bought>(request: PurchaseRequest<Bought>, what: OrderInput, make: (sale: Sale) => Promise<Bought>) =>
       sell(deps, request, what, make),
     /** Any customer's orders, in the caller's transaction; an unknown id is left out. */

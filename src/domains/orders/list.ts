@@ -1,14 +1,16 @@
 import { type CustomerId, firstId, type OrderId, readId } from '../../core/ids.ts'
 import { keysetPages } from '../../core/keyset-pages.ts'
+import { zero } from '../../core/money.ts'
 import type { Database, Reader, Tx } from '../../db/transaction.ts'
 import type { Events } from '../events/index.ts'
 import type { Ledger } from '../ledger/index.ts'
 import type { Metadata } from '../metadata/rules.ts'
 import { noSuchOrder } from './errors.ts'
 import type { ActionAnswer } from './refund.ts'
-import { keyForms, keyKeptMs, type Order } from './rules.ts'
+import { type AllOrdersFilter, keyForms, keyKeptMs, type Order, type OrderWithState, stateOf } from './rules.ts'
 import type { OrdersDeps } from './sell.ts'
 import * as store from './store.ts'
+import * as storeAll from './store-all.ts'
 
 const pageSize = 500
 
@@ -51,6 +53,25 @@ export const listWithMetadata = (
   before: OrderId | undefined,
   limit: number,
 ): Promise<Order[]> => store.listWithMetadata(db, customer, pairs, before ?? store.pastLastId, limit)
+
+type AllOrders = Omit<AllOrdersFilter, 'from' | 'below'> & {
+  /** The time of the orders, from one instant until just before another. */
+  readonly fromAt: number | undefined
+  readonly toAt: number | undefined
+}
+
+/** A keyset page of the orders of all customers, with their refunds. */
+export async function listAll({ db }: OrdersDeps, { fromAt, toAt, ...filter }: AllOrders): Promise<OrderWithState[]> {
+  const from = fromAt === undefined ? '' : firstId('order', fromAt)
+  const below = toAt === undefined ? store.pastLastId : firstId('order', toAt)
+  const found = await storeAll.listAll(db, { ...filter, from, below })
+  const ids = found.map((each) => each.id)
+  const refunds = await storeAll.sumRefunds(db, ids)
+  return found.map((order) => {
+    const refunded = refunds.get(order.id) ?? zero
+    return { order, refunded, state: stateOf(order.price, refunded) }
+  })
+}
 
 /** Orders of any customers with this request id, then with this idempotency key. */
 export const findByRequest = ({ db, sha256 }: OrdersDeps, text: string, limit: number): Promise<Order[]> =>
@@ -102,6 +123,10 @@ export const findByKey = async ({ db, clock, sha256 }: OrdersDeps, customer: Cus
 
 /** Orders and revenue of each day from a moment on, by product. */
 export const salesByDay = ({ db }: OrdersDeps, from: number) => store.salesByDay(db, firstId('order', from))
+
+/** Number and price of the orders from one instant until just before another. */
+export const sumBetween = ({ db }: OrdersDeps, fromAt: number, toAt: number) =>
+  store.sumBetween(db, firstId('order', fromAt), firstId('order', toAt))
 
 /** Every order of a product, in the order of their ids, for `verify`. */
 export function pagesOf(reader: Reader, product: string): AsyncGenerator<readonly Order[]> {

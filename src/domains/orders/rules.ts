@@ -177,3 +177,34 @@ export const refunded = (posting: Posting): DomainEvent => ({
   subject: posting.order,
   data: { amount_rub: toRoubles(posting.amount), balance_rub: toRoubles(posting.balanceAfter), reason: posting.note },
 })
+
+/** What became of an order's price. */
+export const orderStates = ['paid', 'partly_refunded', 'refunded', 'free'] as const
+export type OrderState = (typeof orderStates)[number]
+
+export const orderSorts = ['newest', 'oldest', 'dearest', 'cheapest'] as const
+type OrderSort = (typeof orderSorts)[number]
+
+/** Which orders of all customers to list. Ids grow with time: `from` and `below` are the bounds of a time. */
+export type AllOrdersFilter = {
+  readonly customer: CustomerId | undefined
+  readonly product: string | undefined
+  readonly from: string
+  readonly below: string
+  readonly minPrice: Kopecks | undefined
+  readonly maxPrice: Kopecks | undefined
+  readonly state: OrderState | undefined
+  readonly sort: OrderSort
+  /** The last row of the page before. */
+  readonly after: { readonly price: Kopecks; readonly id: string } | undefined
+  readonly limit: number
+}
+
+/** An order with what was refunded of it. */
+export type OrderWithState = { readonly order: Order; readonly refunded: Kopecks; readonly state: OrderState }
+
+export function stateOf(price: Kopecks, refunded: Kopecks): OrderState {
+  if (price === 0n) return 'free'
+  if (refunded === 0n) return 'paid'
+  return refunded < price ? 'partly_refunded' : 'refunded'
+}

@@ -13,7 +13,7 @@ const json = (name: string): Column<Plain> => ({
   write: (value) => JSON.stringify(value),
 })
 
-const columns = columnsOf<Order>({
+export const orders = columnsOf<Order>({
   id: idColumn('id'),
   customer: idColumn('customer_id'),
   product: textColumn('product'),
@@ -29,24 +29,28 @@ const columns = columnsOf<Order>({
 })
 
 export function insertOrder(tx: Tx, order: Order): void {
-  tx.send(`INSERT INTO orders (${columns.names}) VALUES (${list(12)})`, columns.values(order))
+  tx.send(`INSERT INTO orders (${orders.names}) VALUES (${list(12)})`, orders.values(order))
 }
 
 /** Undefined for another customer's order. */
 export const findOrder = (reader: Reader, customer: CustomerId, id: OrderId): Promise<Order | undefined> =>
-  columns.first(reader, 'SELECT * FROM orders WHERE id = $1 AND customer_id = $2', [id, customer])
+  orders.first(reader, 'SELECT * FROM orders WHERE id = $1 AND customer_id = $2', [id, customer])
 
 /** Any customer's order. */
 export const findAnyOrder = (reader: Reader, id: OrderId): Promise<Order | undefined> =>
-  columns.first(reader, 'SELECT * FROM orders WHERE id = $1', [id])
+  orders.first(reader, 'SELECT * FROM orders WHERE id = $1', [id])
 
 /** Orders of any customers whose id begins with the text, oldest first. */
 export const findByPrefix = (reader: Reader, text: string, limit: number): Promise<Order[]> =>
-  columns.all(reader, 'SELECT * FROM orders WHERE id >= $1 AND id < $2 ORDER BY id LIMIT $3', [
+  orders.all(reader, 'SELECT * FROM orders WHERE id >= $1 AND id < $2 ORDER BY id LIMIT $3', [
     text,
     pastPrefix(text),
     limit,
   ])
+
+/** Orders of any customers, newest first, below an id. */
+export const newest = (reader: Reader, below: string, limit: number): Promise<Order[]> =>
+  orders.all(reader, 'SELECT * FROM orders WHERE id < $1 ORDER BY id DESC LIMIT $2', [below, limit])
 
 /** The request id and idempotency key of an order, as far as they are known. */
 export type OrderNames = { readonly requestId: string | undefined; readonly key: KeyForms | undefined }
@@ -54,7 +58,7 @@ export type OrderNames = { readonly requestId: string | undefined; readonly key:
 /** Orders of any customers with this request id, then with this idempotency key. PostgreSQL scans the table for OR. */
 export async function findByRequest(reader: Reader, key: KeyForms, limit: number): Promise<Order[]> {
   const findBy = (column: 'request_id' | 'idempotency_key') =>
-    columns.all(reader, `SELECT * FROM orders WHERE ${column} IN ($1, $2) ORDER BY created_at DESC LIMIT $3`, [
+    orders.all(reader, `SELECT * FROM orders WHERE ${column} IN ($1, $2) ORDER BY created_at DESC LIMIT $3`, [
       ...key,
       limit,
     ])
@@ -71,7 +75,7 @@ export function listNamed(
 ): Promise<Order[]> {
   const byRequest = requestId === undefined ? '' : 'AND request_id = $4'
   const byKey = key === undefined ? '' : `AND idempotency_key IN ($${requestId === undefined ? '4, $5' : '5, $6'})`
-  return columns.all(
+  return orders.all(
     reader,
     `SELECT * FROM orders WHERE customer_id = $1 AND id < $2 ${byRequest} ${byKey} ORDER BY id DESC LIMIT $3`,
     [customer, before, limit, ...(requestId === undefined ? [] : [requestId]), ...(key ?? [])],
@@ -87,7 +91,7 @@ export function listWithMetadata(
   limit: number,
 ): Promise<Order[]> {
   const also = withMetadata('order', 'id', pairs, 3)
-  return columns.all(
+  return orders.all(
     reader,
     `SELECT * FROM orders WHERE customer_id = $1 AND id < $2 ${also.sql} ORDER BY id DESC LIMIT $3`,
     [customer, before, limit, ...also.values],
@@ -95,7 +99,7 @@ export function listWithMetadata(
 }
 
 export const findMany = async (reader: Reader, ids: readonly OrderId[]): Promise<Order[]> =>
-  (await findRows(reader, ids)).map(columns.read)
+  (await findRows(reader, ids)).map(orders.read)
 
 const findRows = (reader: Reader, ids: readonly OrderId[]): Promise<Row[]> =>
   allOf<Row>(reader, ids, (among) => `SELECT * FROM orders WHERE id IN (${among})`)
@@ -110,7 +114,7 @@ export const pastLastId = 'ore'
 
 /** Orders without a charge, newest first, from just below `before`. */
 export async function listFree(reader: Reader, customer: CustomerId, before: string, limit: number): Promise<Order[]> {
-  return (await freeRows(reader, customer, before, limit)).map(columns.read)
+  return (await freeRows(reader, customer, before, limit)).map(orders.read)
 }
 
 const freeRows = (reader: Reader, customer: CustomerId, before: string, limit: number): Promise<Row[]> =>
@@ -180,11 +184,20 @@ export async function salesByDay(
   }))
 }
 
+/** Number and price of the orders between two ids, the second excluded. */
+export async function sumBetween(reader: Reader, from: string, below: string) {
+  const row = await reader.first<{ n: bigint } & WideSum<'sum'>>(
+    `SELECT COUNT(*) AS n, ${wideSum('price', 'sum')} FROM orders WHERE id >= $1 AND id < $2`,
+    [from, below],
+  )
+  return row ? { orders: Number(row.n), sum: readWide(row, 'sum') } : { orders: 0, sum: 0n }
+}
+
 /** An order for `verify`: input or calculation that is no JSON is null. */
 function toAudited(row: Row): Order {
   const readable = (name: string): string =>
     isJson(textColumn(name).read(row[name])) ? textColumn(name).read(row[name]) : 'null'
-  return columns.read({ ...row, input: readable('input'), calculation: readable('calculation') })
+  return orders.read({ ...row, input: readable('input'), calculation: readable('calculation') })
 }
 
 function isJson(value: string): boolean {

@@ -316,7 +316,7 @@ export const debitCustomer = adjusting('debit', "Debit a customer's balance", 'c
 
 const exampleRequest = '5f0c1d2e3b4a59687786a5b4'
 
-const order = named('AnyOrder', {
+export const anyOrder = named('AnyOrder', {
   order_id: text('The order’s id.', exampleOrder),
   customer_id: text('The customer’s id.', exampleCustomer),
   product: text('Product.', 'dedicated'),
@@ -337,7 +337,7 @@ const order = named('AnyOrder', {
   ).nullable(),
 })
 
-export const toAnyOrder = (of: Order): z.input<typeof order> => ({
+export const toAnyOrder = (of: Order): z.input<typeof anyOrder> => ({
   ...toOrder(of),
   customer_id: of.customer,
   transaction: of.chargeSeq,
@@ -354,7 +354,7 @@ export const listCustomerOrders = moneyReader('listCustomerOrders', 'GET /custom
     request_id: given('Only the order of this request.', 64, exampleRequest).optional(),
     idempotency_key: given('Only orders with this `Idempotency-Key`.', 255, 'order-2026-10-001').optional(),
   }),
-  answer: page({ items: list('One page of orders.', order) }),
+  answer: page({ items: list('One page of orders.', anyOrder) }),
 })
 
 const event = named('AnyEvent', {
@@ -376,7 +376,7 @@ export const getAnyOrder = moneyReader('getOrderStory', 'GET /orders/{order_id}'
   summary: 'Show an order with its request, price, transactions, delivered services and events',
   params: orderParam,
   answer: z.object({
-    order,
+    order: anyOrder,
     customer_name: customerName,
     transactions: list('The charge and its refunds.', movement),
     ...delivered,

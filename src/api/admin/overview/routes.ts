@@ -1,3 +1,4 @@
+import { firstId } from '../../../core/ids.ts'
 import { kopecks, toRoubles, total, zero } from '../../../core/money.ts'
 import { runningSince } from '../../../core/stall-monitor.ts'
 import { toIso } from '../../../core/time.ts'
@@ -15,8 +16,14 @@ const dayMs = 86_400_000
 
 /** Many look at the first page; the figures are counted once for all of them. */
 export function adminOverviewOperations(bind: BindAdmin, deps: AdminDeps) {
+  const compared = createTtlCache({
+    load: (days: number) => compare(deps, days),
+    clock: deps.clock,
+    ttlMs: 60_000,
+    maxEntries: 10,
+  })
   const overview = createTtlCache({
-    load: (days: number) => makeOverview(deps, days),
+    load: async (days: number) => ({ ...(await makeOverview(deps, days)), compared: await compared.get(days) }),
     clock: deps.clock,
     ttlMs: 10_000,
     maxEntries: 10,
@@ -26,7 +33,7 @@ export function adminOverviewOperations(bind: BindAdmin, deps: AdminDeps) {
   return [bind(getOverview, ({ query }) => overview.get(query.days)), bind(getSetup, () => setup.get('setup'))]
 }
 
-async function makeOverview(deps: AdminDeps, dayCount: number): Promise<Overview> {
+async function makeOverview(deps: AdminDeps, dayCount: number): Promise<Omit<Overview, 'compared'>> {
   const nowMs = deps.clock()
   const today = Math.floor(nowMs / dayMs) * dayMs
   const [days, stock, nodes, proxies, vpn, customers] = await Promise.all([
@@ -39,6 +46,34 @@ async function makeOverview(deps: AdminDeps, dayCount: number): Promise<Overview
   ])
   const active = { proxies: proxies.active, interrupted: proxies.interrupted, vpn }
   return { days, customers, active, stock, nodes, made_at: toIso(nowMs) }
+}
+
+/** The days until now, and the same time as many days before: both have as many Mondays and as many hours of today. */
+async function compare(deps: AdminDeps, dayCount: number): Promise<Overview['compared']> {
+  const toAt = deps.clock()
+  const fromAt = Math.floor(toAt / dayMs) * dayMs - (dayCount - 1) * dayMs
+  const shiftMs = dayCount * dayMs
+  const [now, before] = await Promise.all([
+    businessOf(deps, fromAt, toAt),
+    businessOf(deps, fromAt - shiftMs, toAt - shiftMs),
+  ])
+  return { now, before, before_from: toIso(fromAt - shiftMs), before_to: toIso(toAt - shiftMs) }
+}
+
+async function businessOf(deps: AdminDeps, fromAt: number, toAt: number): Promise<Overview['compared']['now']> {
+  const ids = [firstId('customer', fromAt), firstId('customer', toAt)] as const
+  const [sold, refunded, customers, relayed] = await Promise.all([
+    deps.orders.sumBetween(fromAt, toAt),
+    deps.ledger.sumRefundsBetween(fromAt, toAt),
+    deps.customers.countBetween(...ids),
+    deps.fleet.relayedBetween(fromAt, toAt),
+  ])
+  return {
+    revenue_rub: Number(sold.sum - refunded) / 100,
+    orders: sold.orders,
+    customers,
+    relayed_bytes: relayed ?? null,
+  }
 }
 
 async function revenueOf(deps: AdminDeps, from: number, today: number): Promise<Overview['days']> {

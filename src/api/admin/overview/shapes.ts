@@ -3,9 +3,20 @@ import { operationsOf, z } from '../../operation.ts'
 
 const operation = operationsOf({ tag: 'At a glance', role: 'reader' })
 
+const business = (when: string) =>
+  part(`Figures of ${when}.`, {
+    revenue_rub: roubles('Orders minus refunds.', 1800),
+    orders: whole('Number of orders.', 3),
+    customers: whole('New customers.', 2),
+    relayed_bytes: whole(
+      'Bytes that all nodes relayed, up to the last full hour; null if their reports do not reach back so far.',
+      5_000_000_000,
+    ).nullable(),
+  })
+
 export const getOverview = operation('getOverview', 'GET /overview', {
   summary: 'Show revenue by day, active services, stock by country, and nodes by state',
-  description: 'The figures are at most 10 s old.',
+  description: 'The figures are at most 10 s old, those of `compared` at most 60 s.',
   query: z.object({
     days: queryInteger({ min: 1, max: 366, example: 30, description: 'Number of days, including today.' }).default(30),
   }),
@@ -38,6 +49,12 @@ export const getOverview = operation('getOverview', 'GET /overview', {
       online: whole('Online nodes, by the rule of `listNodes`.', 2),
       offline: whole('Open nodes that are not online. Nodes that have never reported are not counted.', 0),
       closed: whole('Closed nodes.', 0),
+    }),
+    compared: part('The days of this answer, and the same time as many days before.', {
+      now: business('the days of this answer, until now'),
+      before: business('the days before, until the same time of their last day'),
+      before_from: moment('Beginning of the days before.'),
+      before_to: moment('End of the days before.'),
     }),
     made_at: moment('Time of the count.'),
   }),

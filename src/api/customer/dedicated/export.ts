@@ -1,4 +1,5 @@
 import { bracketed } from '../../../core/address.ts'
+import { toCsvLine } from '../../../core/csv.ts'
 import { compile, identifiesByPort, problemOfLineTemplate, templateOf } from '../../../core/line-template.ts'
 import { malformed, refuseField } from '../../../core/refusal.ts'
 import { noEntrance, noHttps } from '../../../domains/dedicated/index.ts'
@@ -80,13 +81,7 @@ const columns = [
   'browser_host',
 ] as const satisfies readonly (keyof Shown)[]
 
-/** RFC 4180. A cell that begins like a formula gets an apostrophe, so that a spreadsheet does not compute it. */
 function toCsv(proxies: readonly Shown[]): string {
-  const cell = (value: string | number | null): string => {
-    const plain = String(value ?? '')
-    const safe = /(^|[;,\t])\s*[=+\-@]/.test(plain) ? `'${plain.replace(/([;,\t]\s*)([=+\-@])/g, "$1'$2")}` : plain
-    return /[",;\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
-  }
-  const rows = proxies.map((each) => columns.map((column) => cell(each[column])).join(','))
+  const rows = proxies.map((each) => toCsvLine(columns.map((column) => each[column])))
   return [columns.join(','), ...rows].map((row) => `${row}\r\n`).join('')
 }

@@ -1,0 +1,118 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { createActions } from '../../src/app/shop/admin.ts'
+import { createAnswerChecker } from '../harness/answers.ts'
+import { engines } from '../harness/database.ts'
+import { type Service, startService } from '../harness/service.ts'
+import { runCommand, testDatabaseEnv } from '../harness/turnpike.ts'
+
+const dayMs = 86_400_000
+
+type Item = Readonly<Record<string, string | number | null>> & { readonly data: Readonly<Record<string, unknown>> }
+
+describe.each([...engines])('what operators see of the business on %s', (engine) => {
+  let shop: Service
+  let checker: Awaited<ReturnType<typeof createAnswerChecker>>
+  let operator: string
+  beforeAll(async () => {
+    shop = await startService(engine)
+    checker = await createAnswerChecker(shop.url, '/admin/v1')
+    await createActions(shop.services).addOperator('boss', 'owner')
+    operator = (await shop.services.operators.issueToken('boss', { name: 't', expiresAt: null })).text
+  })
+  afterAll(() => shop.stop())
+
+  async function call(path: string, body?: object) {
+    const method = body === undefined ? 'GET' : 'POST'
+    const response = await fetch(`${shop.url}/admin/v1${path}`, {
+      method,
+      headers: { Authorization: `Bearer ${operator}`, 'Content-Type': 'application/json' },
+      ...(body && { body: JSON.stringify(body) }),
+    })
+    return checker.read(method, path, response)
+  }
+  const ordersOf = async (query: string): Promise<Item[]> => (await call(`/orders?${query}`)).data.items
+  const activityOf = async (query: string): Promise<Item[]> => (await call(`/activity?${query}`)).data.items
+  const proxies = { country_code: 'DE', period: 7, count: 2, ipv: 4 }
+
+  test('an operator finds orders of all customers by product, customer, price, day and state, and as CSV', async () => {
+    const [anna, boris] = [await shop.newCustomer(5_000n), await shop.newCustomer(5_000n)]
+    const first = (await shop.post('/dedicated/buy', proxies, { token: anna.token })).data
+    shop.clock.advance(1)
+    const vpn = (await shop.post('/vpn/buy', { period: 1 }, { token: boris.token })).data
+    shop.clock.advance(dayMs)
+    const second = (await shop.post('/dedicated/buy', { ...proxies, count: 1 }, { token: boris.token })).data
+    await call(`/orders/${first.order_id}/refund`, { amount_rub: 3.33, note: '=1+1' })
+    await call(`/orders/${vpn.order_id}/refund`, { note: 'slow' })
+    const idsOf = async (query: string) => (await ordersOf(query)).map((each) => each['order_id'])
+    const [a, b, c] = [first.order_id, vpn.order_id, second.order_id]
+    const today = new Date(shop.clock.nowMs).toISOString().slice(0, 10)
+    expect(await idsOf('limit=3')).toEqual([c, b, a])
+    expect(await idsOf('sort=dearest')).toEqual([b, a, c])
+    expect(await idsOf(`customer_id=${boris.customer}&product=dedicated`)).toEqual([c])
+    expect(await idsOf(`from=${today}`)).toEqual([c])
+    expect(await idsOf(`to=${today}&sort=oldest`)).toEqual([a, b])
+    expect(await idsOf(`min_rub=${first.price_rub}&max_rub=${first.price_rub}`)).toEqual([a])
+    expect(await idsOf('state=refunded')).toEqual([b])
+    expect(await ordersOf('state=partly_refunded')).toMatchObject([
+      { order_id: a, refunded_rub: 3.33, customer_name: 'another', state: 'partly_refunded' },
+    ])
+    for (const query of ['min_rub=-1', 'max_rub=1.234', 'customer_id=x', `from=${today}&to=${today}`, 'cursor=eA']) {
+      expect([query, (await call(`/orders?${query}`)).error?.code]).toEqual([query, 'invalid_request'])
+    }
+    const csv = await runCommand(['order', 'search', '--sort', 'oldest', '--csv'], testDatabaseEnv(shop.testDatabase))
+    const lines = csv.out.trim().split('\n')
+    expect(lines[0]).toBe('order_id,created_at,customer_id,customer_name,product,action,price_rub,refunded_rub,state')
+    expect(lines.slice(1).map((line) => line.split(',')[0])).toEqual([a, b, c])
+  })
+
+  test('the feed has purchases, payments, refunds, customers, nodes and alerts in their order, on pages of 2', async () => {
+    const { token } = await shop.newCustomer(1_000n)
+    const { data: paid } = await shop.post('/payments', { amount_rub: 500, method: 'sandbox' }, { token })
+    await fetch(paid.pay_url, { method: 'POST', redirect: 'manual' })
+    await call('/nodes/stock-gateway/drain', { undo: false })
+    await call('/nodes/stock-gateway/drain', { undo: true })
+    await shop.services.alerts.settle(['stock.low'], [{ type: 'stock.low', subject: 'DE 4', data: { free: 1 } }])
+    const all = await activityOf('limit=500')
+    const paged: Item[] = []
+    for (let cursor: string | null = ''; cursor !== null; ) {
+      const { data } = await call(`/activity?limit=2${cursor === '' ? '' : `&cursor=${cursor}`}`)
+      paged.push(...data.items)
+      cursor = data.next_cursor
+    }
+    expect(paged).toEqual(all)
+    const times = all.map((each) => String(each['at']))
+    expect(times).toEqual(times.toSorted().toReversed())
+    const types = new Set(all.map((each) => each['type']))
+    expect(types).toEqual(
+      new Set(['customer.created', 'drainNode', 'order.created', 'order.refunded', 'payment.paid', 'stock.low']),
+    )
+    for (const kind of ['order', 'payment', 'refund', 'registration', 'node', 'alert']) {
+      const ofKind = await activityOf(`kind=${kind}&limit=500`)
+      expect([kind, ofKind]).toEqual([kind, all.filter((each) => each['kind'] === kind)])
+    }
+  })
+
+  test('a request that waits for the feed is answered by the next purchase, and at once if it has seen less', async () => {
+    const { token } = await shop.newCustomer(1_000n)
+    shop.clock.advance(1)
+    const [head] = await activityOf('limit=1')
+    const seen = encodeURIComponent(String(head?.['id']))
+    expect((await activityOf('limit=1&wait=60&seen=')).length).toBe(1)
+    const waiting = activityOf(`limit=1&wait=60&seen=${seen}`)
+    const { data } = await shop.post('/dedicated/buy', { ...proxies, count: 1 }, { token })
+    expect(await waiting).toMatchObject([{ kind: 'order', order_id: data.order_id, price_rub: data.price_rub }])
+  })
+
+  test('the overview compares the last days with the same days before', async () => {
+    const before = (await call('/overview?days=2')).data.compared
+    shop.clock.advance(2 * dayMs)
+    const { compared } = (await call('/overview?days=2')).data
+    expect(compared.before).toEqual({ ...before.now, relayed_bytes: null })
+    expect(compared.now).toMatchObject({ revenue_rub: 0, orders: 0, customers: 0 })
+    const { token } = await shop.newCustomer(1_000n)
+    const { data } = await shop.post('/dedicated/buy', proxies, { token })
+    shop.clock.advance(60_000)
+    const { now } = (await call('/overview?days=2')).data.compared
+    expect(now).toMatchObject({ revenue_rub: data.price_rub, orders: 1, customers: 1 })
+  })
+})
