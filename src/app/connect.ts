@@ -1,4 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs'
+import { redact } from '../adapters/log.ts'
 import type { AdminCaller } from '../api/admin/bind.ts'
 import { readKey, runOperation } from '../api/answer-operation.ts'
 import type { Bound } from '../api/bind.ts'
@@ -6,7 +7,7 @@ import { readBody } from '../api/body.ts'
 import { type Operation, z } from '../api/operation.ts'
 import type { Given } from '../cli/command.ts'
 import type { CallOperation, Connect, Fields } from '../cli/operation-command.ts'
-import { type Refusal, refuseHere } from '../core/refusal.ts'
+import { Refusal, refuseHere } from '../core/refusal.ts'
 import { noStalls } from '../core/stall-monitor.ts'
 import { findClosed } from '../db/closed.ts'
 import { pending } from '../db/migrate.ts'
@@ -16,6 +17,7 @@ import { findUserName, isDenied } from './backup/readable.ts'
 import { findMachineUser } from './machine-user.ts'
 import { configOf, logOf } from './process.ts'
 import { type Config, databaseAddress, databaseName, shopUrl } from './settings/config.ts'
+import { BadSetting } from './settings/reading.ts'
 import { createAdmin } from './shop/admin.ts'
 import { assertOpen, openConfigured, openVault, readMigrations } from './shop/database.ts'
 import { followCommand } from './shop/history.ts'
@@ -105,9 +107,16 @@ async function openForCommand(config: Config, mayBeClosed: boolean): Promise<Dat
     return db
   } catch (error) {
     await db.close()
-    throw error
+    throw isRefused(error, config) ? namingDatabase(error) : error
   }
 }
+
+/** The server refused the connection itself, for example for its certificate: such errors do not say of what they are. */
+const isRefused = (error: unknown, { databaseUrl }: Config): error is Error =>
+  databaseUrl !== undefined && error instanceof Error && !(error instanceof Refusal)
+
+const namingDatabase = ({ message }: Error): BadSetting =>
+  new BadSetting(redact(`The database of TURNPIKE_DATABASE_URL cannot be used: ${message}`))
 
 /** Runs operations in this process, as an owner: a user who can read the data folder could do anything with it. */
 export function createLocalCall(bound: readonly Bound<AdminCaller>[]): CallOperation {

@@ -34,6 +34,12 @@ const filesOf = (config: Config): CertificateFiles => ({
   key: join(folderOf(config), 'certificate.key'),
 })
 
+/** The certificate that a start of the sandbox made; undefined before the first. */
+export function findSandboxCertificate(config: Config): CertificateFiles | undefined {
+  const files = filesOf(config)
+  return config.sandbox && existsSync(files.cert) ? files : undefined
+}
+
 /** Undefined where the operator has chosen: a certificate, TURNPIKE_GATEWAY_VPN, or no sandbox. */
 export function planSandboxTls(config: Config, flags: Given['flags']): SandboxTls | undefined {
   const { flag, env } = settings.gatewayVpn

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { failureOf } from '../../test/harness/failure.ts'
 import { type Postgres, startPostgres } from '../../test/harness/postgres.ts'
 import { selfSigned, selfSignedShop } from '../../test/harness/self-signed.ts'
+import { runCommand } from '../../test/harness/turnpike.ts'
 import { preferTls } from './pool.ts'
 import { openPostgres } from './postgres.ts'
 
@@ -53,5 +54,11 @@ describe('a PostgreSQL server with a certificate of its own', () => {
       await failureOf(isEncrypted(`sslmode=${mode}`))
       await failureOf(isEncrypted(`sslmode=${mode}&sslrootcert=${file('other')}`))
     }
+  })
+
+  test('a command names TURNPIKE_DATABASE_URL if it refuses the certificate of the server', async () => {
+    const env = { TURNPIKE_DATA: folder, TURNPIKE_DATABASE_URL: `${server.url}?sslmode=verify-full` }
+    const { exit, err } = await runCommand(['customer', 'list'], env)
+    expect([exit, err]).toEqual([2, expect.stringContaining('TURNPIKE_DATABASE_URL cannot be used: self signed')])
   })
 })

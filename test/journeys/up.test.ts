@@ -14,6 +14,7 @@ import {
   packedProgram,
   pidOf,
   type Running,
+  runJson,
   runTurnpike,
   startTurnpike,
   untilTrue,
@@ -171,6 +172,10 @@ describe('one turnpike up whose ports other programs hold at first', () => {
     }
     expect(await untilTrue(carries)).toBe(true)
     echo.stop()
+    // The gateway answers there as any site does: doctor knows it by its certificate.
+    const { json } = await runJson(['doctor'], settings.env)
+    const { advice } = json as { advice: { of: string; reason: string }[] }
+    expect(advice.find(({ of }) => of.includes(String(settings.tlsPort)))?.reason).toBe('port_ours')
   })
 
   test('a second up on the same data folder exits 2, and the first keeps selling', async () => {

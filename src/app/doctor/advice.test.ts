@@ -50,6 +50,8 @@ const lasting = (days: number) => ({
   endsAt: nowMs + days * 24 * hourMs,
 })
 
+const reasons = (advice: readonly Advice[]) => advice.map(({ state, reason }) => [state, reason])
+
 describe('the doctor', () => {
   const byCommand = (hours: number) => ({ folder: '/elsewhere', at: nowMs - hours * hourMs })
 
@@ -60,7 +62,7 @@ describe('the doctor', () => {
       adviseFiles(Number.POSITIVE_INFINITY, 20_000, true),
       adviseClock(300, true),
       adviseMode('/data', 0o40700, true),
-      advisePostgres(server),
+      ...advisePostgres(server),
       adviseNode({ ...node, lastSeenAt: nowMs - 10_000 }, nowMs, '1.0.0'),
       adviseNode({ ...node, kind: 'vpn', lastSeenAt: nowMs - 30_000 }, nowMs, '1.0.0'),
       adviseBackups('/backups', nowMs - hourMs, 24 * hourMs, nowMs),
@@ -73,6 +75,14 @@ describe('the doctor', () => {
     }
   })
 
+  test('the doctor notes a readable connection to a PostgreSQL whose settings are wrong too', () => {
+    const advice = advisePostgres({ ...server, fsync: false, isReadable: true })
+    expect(reasons(advice)).toEqual([
+      ['wrong', 'postgres_wrong'],
+      ['note', 'postgres_readable'],
+    ])
+  })
+
   test('the doctor reports each problem as wrong, with advice', () => {
     for (const advice of [
       adviseDisk(subject.dataDisk, { free: 5e8, size: 1e9 }),
@@ -80,12 +90,12 @@ describe('the doctor', () => {
       adviseClock(-5000, true),
       adviseMode('/data', 0o40755, true),
       adviseMode('/data', 0o40700, false),
-      advisePostgres({ ...server, version: 120_000 }),
-      advisePostgres({ ...server, encoding: 'SQL_ASCII' }),
-      advisePostgres({ ...server, fsync: false }),
-      advisePostgres({ ...server, fullPages: false }),
-      advisePostgres({ ...server, waitsForDisk: false }),
-      advisePostgres({ ...server, connections: 10 }),
+      ...advisePostgres({ ...server, version: 120_000 }),
+      ...advisePostgres({ ...server, encoding: 'SQL_ASCII' }),
+      ...advisePostgres({ ...server, fsync: false }),
+      ...advisePostgres({ ...server, fullPages: false }),
+      ...advisePostgres({ ...server, waitsForDisk: false }),
+      ...advisePostgres({ ...server, connections: 10 }),
       adviseNode({ ...node, lastSeenAt: nowMs - 10_001 }, nowMs, '1.0.0'),
       adviseNode({ ...node, kind: 'vpn', lastSeenAt: nowMs - 30_001 }, nowMs, '1.0.0'),
       adviseNode({ ...node, health: { lagMs: 0, isStopping: true } }, nowMs, '1.0.0'),
@@ -108,7 +118,7 @@ describe('the doctor', () => {
 
   test('the doctor reports settings that an operator may have chosen as notes', () => {
     for (const advice of [
-      advisePostgres({ ...server, isReadable: true }),
+      ...advisePostgres({ ...server, isReadable: true }),
       adviseFiles(1024, 20_000, false),
       adviseFiles(100_000, 20_000, true),
       adviseFiles(undefined, 20_000, false),
@@ -168,7 +178,6 @@ test('the doctor warns above 80 % of a node’s bandwidth, and names the bytes b
   const gate = { kind: 'gateway', name: 'gate-1' } as const
   expect(adviseLink(gate, 10_000, 8000, 0n)).toEqual([])
   expect(adviseLink(gate, 10_000, undefined, 0n)).toEqual([])
-  const reasons = (advice: readonly Advice[]) => advice.map(({ state, reason }) => [state, reason])
   expect(reasons(adviseLink(gate, 10_000, 8001, 0n))).toEqual([['wrong', 'node_link_full']])
   expect(reasons(adviseLink(gate, 10_000, undefined, 40_000_000_000n))).toEqual([['wrong', 'node_unbilled']])
 })

@@ -1,3 +1,4 @@
+import { type Bytes, toGigabytes } from '../../core/bytes.ts'
 import { toIso } from '../../core/time.ts'
 import { filesFor, roomWithin } from '../../dataplane/gateway/access/limits.ts'
 import { maxUnstamped } from '../../db/row-history.ts'
@@ -194,7 +195,7 @@ export const adviseHistory = (versions: number): Advice[] =>
 const oldestPostgres = 130_000
 
 /** Settings that an answered purchase depends on. */
-export function advisePostgres(server: Omit<PostgresSettings, 'engine' | 'nowMs'>): Advice {
+export function advisePostgres(server: Omit<PostgresSettings, 'engine' | 'nowMs'>): readonly Advice[] {
   const of = subject.databaseSettings
   const bad = [
     ...(server.version < oldestPostgres ? ['it is older than PostgreSQL 13: upgrade it'] : []),
@@ -204,9 +205,11 @@ export function advisePostgres(server: Omit<PostgresSettings, 'engine' | 'nowMs'
     ...(server.waitsForDisk ? [] : ['synchronous_commit is off, so a crash loses answered purchases: turn it on']),
     ...(server.connections < 20 ? [`max_connections is ${server.connections}: a shop takes 13`] : []),
   ]
-  if (bad.length > 0) return wrong(of, 'postgres_wrong', { problems: bad })
-  if (server.isReadable) return note(of, 'postgres_readable')
-  return ok(of, 'postgres_right', { version: Math.floor(server.version / 10_000) })
+  const advice = [
+    ...(bad.length > 0 ? [wrong(of, 'postgres_wrong', { problems: bad })] : []),
+    ...(server.isReadable ? [note(of, 'postgres_readable')] : []),
+  ]
+  return advice.length > 0 ? advice : [ok(of, 'postgres_right', { version: Math.floor(server.version / 10_000) })]
 }
 
 /** All clients behind an untrusted proxy share its address, so one client's failed sign-ins throttle all of them. */
@@ -259,7 +262,15 @@ export function adviseLink(
   const of = subject.node(kind, name)
   const isNear = usedMegabits !== undefined && usedMegabits > maxLinkShare * megabits
   return [
-    ...(refused > 0n ? [wrong(of, 'node_unbilled', { name, megabits, bytes: String(refused) })] : []),
+    ...(refused > 0n
+      ? [
+          wrong(of, 'node_unbilled', {
+            name,
+            megabits,
+            gigabytes: Number(toGigabytes(refused as Bytes).toPrecision(3)),
+          }),
+        ]
+      : []),
     ...(isNear ? [wrong(of, 'node_link_full', { name, megabits, used: Math.round(usedMegabits) })] : []),
   ]
 }

@@ -17,6 +17,7 @@ import { findOpenSslLack } from '../../dataplane/tls/openssl/library.ts'
 import type { NodeKind } from '../../domains/fleet/rules.ts'
 import { diskOf, fileLimit, metricsAddressOf } from '../metrics/process.ts'
 import { configOf } from '../process.ts'
+import { findSandboxCertificate } from '../sandbox-tls.ts'
 import { type Config, databaseAddress, listenUrl, nodeFolder } from '../settings/config.ts'
 import { secretKeyFile } from '../settings/secret-key.ts'
 import { acmeFolder, certificateFilesOf, isTls } from '../settings/tls.ts'
@@ -198,7 +199,8 @@ function portsOf(config: Config, role: Role): readonly Port[] {
 
 /** A gateway with a site is known by its certificate. */
 function ownFingerprint(config: Config): Pick<Port, 'isOurs'> | undefined {
-  const files = config.gatewaySite.kind === 'off' ? undefined : certificateFilesOf(config)
+  const files =
+    config.gatewaySite.kind === 'off' ? undefined : (certificateFilesOf(config) ?? findSandboxCertificate(config))
   const own = files && findCertificate(files)
   if (!own || typeof own === 'string') return undefined
   return { isOurs: { fingerprint: new X509Certificate(own.cert).fingerprint256 } }

@@ -130,9 +130,9 @@ export const sentences = {
   node_version: (of: { version: string | null; shop: string }) =>
     pair(`it is version ${of.version ?? 'unknown'}, the shop is ${of.shop}`, 'upgrade it to the version of the shop'),
   node_present: (of: { version: string }) => pair(`it reports, version ${of.version}`, ''),
-  node_unbilled: (of: { name: string; megabits: number; bytes: string }) =>
+  node_unbilled: (of: { name: string; megabits: number; gigabytes: number }) =>
     pair(
-      `${of.bytes} bytes beyond its bandwidth of ${of.megabits} Mbit/s were not billed, the last of them within a day`,
+      `${of.gigabytes} GB beyond its bandwidth were not billed, the last of them within a day; the bandwidth is ${of.megabits} Mbit/s now`,
       `if its network is faster, run "turnpike node link ${of.name} MBIT"; if not, the node lies: whose machine is it?`,
     ),
   node_link_full: (of: { name: string; megabits: number; used: number }) =>

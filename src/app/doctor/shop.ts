@@ -80,7 +80,7 @@ async function lookAtDatabase(db: Database): Promise<Advice[]> {
   const isSet = isClockSet(process.platform)
   const skewMs = server.engine === 'postgres' ? (requestedAt + Date.now()) / 2 - server.nowMs : undefined
   const clock = adviseClock(skewMs, isSet)
-  if (server.engine === 'postgres') return [clock, advisePostgres(server)]
+  if (server.engine === 'postgres') return [clock, ...advisePostgres(server)]
   const megabytes = Math.round(server.bytes / 1e6)
   if (server.journal === 'wal') return [clock, ok(subject.databaseSettings, 'sqlite', { megabytes })]
   return [clock, note(subject.databaseSettings, 'sqlite_journal', { megabytes, journal: server.journal })]

@@ -57,7 +57,9 @@ export const nodeCommands: readonly OperationCommand[] = [
         `(default ${nodes.usualLinkMegabits}). ` +
         (node.interface_mbit === null ? '' : `Its interfaces: ${bandwidthOf(node.interface_mbit)} Mbit/s. `) +
         `"turnpike node link ${node.name} N" changes it.`,
-      ...(node.refused_bytes === 0 ? [] : [`Not billed, because beyond the bandwidth: ${node.refused_bytes} bytes.`]),
+      ...(node.refused_bytes === 0
+        ? []
+        : [`Not billed, because beyond the bandwidth: ${node.refused_bytes.toLocaleString('en')} bytes.`]),
       ...node.paths.map(
         (path) =>
           `Path ${path.entry} → ${path.exit} over ${path.over === 'tls' ? 'TLS' : 'the plain port'}: ${path.state}` +
@@ -85,7 +87,7 @@ export const nodeCommands: readonly OperationCommand[] = [
   over(nodes.keyNode, 'node key', { show: showKey }),
   over(nodes.linkNode, 'node link', {
     args: 'link_mbit',
-    show: (data) => `The link limit of ${data.name} is ${data.link_mbit} Mbit/s.`,
+    show: (data) => `The bandwidth of ${data.name} is ${bandwidthOf(data.link_mbit)} Mbit/s.`,
   }),
   over(nodes.vpnNode, 'node vpn', {
     show: ({ name, vpn_links: { fingerprint, alpn, port, protocols } }) => [
