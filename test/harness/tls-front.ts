@@ -50,7 +50,9 @@ export function openTlsFront(engine: Engine, options: TlsFrontOptions) {
       else take(toTlsClient(tls, sockets))
     },
     onFault,
-    adopt: dispatcher && ((onAccepted) => dispatcher.listen({ hostname, port, inherited: undefined }, onAccepted)),
+    adopt:
+      dispatcher &&
+      ((onAccepted, onBegun) => dispatcher.listen({ hostname, port, inherited: undefined }, onAccepted, onBegun)),
   })
   return { front, dispatcher, http2: dispatcher ?? own, site: shown }
 }

@@ -545,7 +545,7 @@ function listenTls(
       onTls: takeTls,
       onFault: (fault) => log.error('fault', { fault }),
       adopt: dispatcher
-        ? (onAccepted) => dispatcher.listen({ hostname, port, inherited }, onAccepted)
+        ? (onAccepted, onBegun) => dispatcher.listen({ hostname, port, inherited }, onAccepted, onBegun)
         : inherited === undefined
           ? undefined
           : (onAccepted) => openAccepter(inherited, port, onAccepted),

@@ -21,13 +21,15 @@ const ofIpv6Site = { perSecond: 800, burst: 1600 }
 const ofThread = { perSecond: 1500, burst: 3000 }
 /** Beyond this rate an address may only use the upper half of the overall bucket. */
 const fairShare = { perSecond: 20, burst: 100 }
+/** Of the overall bucket and of all places: with less left, each client is judged before its handshake. */
+const calmShare = 0.75
 /** Follows a connection of one thread from another. */
 export type ConnectionWatcher = {
   onShaken(): void
   onGone(): void
 }
 
-type ConnectionHandle = {
+export type ConnectionHandle = {
   terminate(): void
   /** Whether the handshake has cost processor time: the server has answered. True if unknown. */
   hasAnswered?(): boolean
@@ -36,14 +38,25 @@ type ConnectionHandle = {
 /** Threads that do TLS. They own the descriptors that they get. */
 export type TlsThreads = {
   readonly count: number
-  /** Starts a handshake. */
-  begin(descriptor: number, source: string, certificate: Certificate, watcher: ConnectionWatcher): ConnectionHandle
+  /** Starts a handshake at the chosen thread, or another one if that has ended. */
+  begin(
+    descriptor: number,
+    source: string,
+    place: number,
+    certificate: Certificate,
+    watcher: ConnectionWatcher,
+  ): ConnectionHandle
+  /** With the newest certificate, a few handshakes begin before the front judges them; undefined ends that. */
+  allowDirect(certificate: Certificate | undefined): void
   refuse(descriptor: number): void
   /** Whether more connections were given than the threads can begin at once: busy by 128, late by 512. */
   readonly load: 'usual' | 'busy' | 'late'
 }
 
-type OnAccepted = (descriptor: number, source: string) => void
+/** `place`: of the thread that is to serve it. */
+export type OnAccepted = (descriptor: number, source: string, place: number) => void
+/** A handshake that has begun already. The front judges its client now, and ends it if it is not admitted. */
+export type OnBegun = (source: string, attach: (watcher: ConnectionWatcher) => ConnectionHandle) => void
 
 class Connection {
   tls: BunTls | undefined
@@ -95,6 +108,8 @@ class Counts {
   }
 }
 
+const ignoring: ConnectionWatcher = { onShaken() {}, onGone() {} }
+
 export type TlsListener = { readonly port: number; readonly descriptor: number; stop(): void }
 
 /** TLS listener with rate-limited handshakes; new connections use the newest certificate. */
@@ -141,7 +156,7 @@ export class Front {
       readonly onTls: (tls: TlsSocket) => void
       readonly onFault: (fault: unknown) => void
       /** Accepts on a listener of the previous process instead of opening one. */
-      readonly adopt?: ((onAccepted: OnAccepted) => TlsListener) | undefined
+      readonly adopt?: ((onAccepted: OnAccepted, onBegun: OnBegun) => TlsListener) | undefined
       /** Other threads do TLS; needs `adopt`. */
       readonly threads?: TlsThreads | undefined
     },
@@ -157,8 +172,15 @@ export class Front {
     this.roomOfNetwork = Math.max(minShaking, Math.floor(deps.max / 4))
     this.roomToShake = Math.min(maxShaking, Math.max(minShaking, Math.floor(deps.max / 4)))
     this.room = deps.isMakingRoom ? deps.max : deps.max + this.roomToShake
-    this.listener = deps.adopt?.((...accepted) => this.accept(...accepted)) ?? this.listen()
-    this.timer = setInterval(() => this.expireLate(), lookEveryMs)
+    const adopted = deps.adopt?.(
+      (...accepted) => this.accept(...accepted),
+      (...begun) => this.judgeBegun(...begun),
+    )
+    this.listener = adopted ?? this.listen()
+    this.timer = setInterval(() => {
+      this.expireLate()
+      this.allowDirect()
+    }, lookEveryMs)
     this.timer.unref()
     this.port = this.listener.port
   }
@@ -176,23 +198,54 @@ export class Front {
   }
 
   /** A connection that the adopted listener accepted. */
-  private accept(...[fd, source]: Parameters<OnAccepted>): void {
-    if (this.deps.threads) return this.beginElsewhere(this.deps.threads, fd, source)
+  private accept(...[fd, source, place]: Parameters<OnAccepted>): void {
+    if (this.deps.threads) return this.beginElsewhere(this.deps.threads, fd, source, place)
     const socket = this.rawHandlers((raw) => this.begin(raw, source))
     void connectDescriptor<Connection>(fd, { socket }).catch(() => {})
   }
 
-  private beginElsewhere(threads: TlsThreads, descriptor: number, source: string): void {
+  private beginElsewhere(threads: TlsThreads, descriptor: number, source: string, place: number): void {
     const prefixes = prefixesOf(source)
     const certificate = this.deps.certificate()
     if (!certificate || !this.mayCome(prefixes)) {
       this.turnedAway += 1
-      return threads.refuse(descriptor)
+      threads.refuse(descriptor)
+    } else {
+      const one = new Connection({ terminate() {} }, source, prefixes, this.now(), this)
+      this.enter(one)
+      one.socket = threads.begin(descriptor, source, place, certificate, this.watcherOf(one))
     }
-    const one = new Connection({ terminate() {} }, source, prefixes, this.now(), this)
-    this.enter(one)
-    const watcher = { onShaken: () => this.leave(one), onGone: () => this.gone(one) }
-    one.socket = threads.begin(descriptor, source, certificate, watcher)
+    this.allowDirect()
+  }
+
+  private judgeBegun(...[source, attach]: Parameters<OnBegun>): void {
+    const prefixes = prefixesOf(source)
+    if (this.mayCome(prefixes)) {
+      const one = new Connection({ terminate() {} }, source, prefixes, this.now(), this)
+      this.enter(one)
+      one.socket = attach(this.watcherOf(one))
+    } else {
+      this.turnedAway += 1
+      attach(ignoring).terminate()
+    }
+    this.allowDirect()
+  }
+
+  private watcherOf(one: Connection): ConnectionWatcher {
+    return { onShaken: () => this.leave(one), onGone: () => this.gone(one) }
+  }
+
+  /** While there is plenty of room, so that the few that begin unjudged would all be admitted. */
+  private allowDirect(): void {
+    const { threads } = this.deps
+    if (!threads) return
+    const hasRoom =
+      !this.isClosed &&
+      this.handshakes.size < this.roomToShake / 2 &&
+      this.all.size < this.room * calmShare &&
+      threads.load === 'usual' &&
+      this.paceOfAll.level('') > this.burstOfAll * calmShare
+    threads.allowDirect(hasRoom ? this.deps.certificate() : undefined)
   }
 
   private rawHandlers(open: (raw: Socket<Connection>) => void): SocketHandler<Connection> {

@@ -88,7 +88,6 @@ export class LinuxEngine implements Engine {
       ...terms,
       kernel,
       threads,
-      random: Math.random,
       maxConnections: deps.limits.connections,
     })
     return this.tls

@@ -156,6 +156,7 @@ export class ReactorLoop {
     return new TlsClients({
       ...movement,
       reactor: this.reactor,
+      memory: this.memory,
       snapshot: this.snapshot,
       take: (client) => takeTlsClient(client, this.core, this.around),
       post: (messages) => this.post({ type: 'tls', messages }),
@@ -280,6 +281,9 @@ export class ReactorLoop {
       } catch (fault) {
         this.onFault(fault)
       }
+    })
+    memory.takeTlsArrivals((descriptor, _port, words, at) => {
+      this.tls.takeArrival(descriptor, this.kernel.sourceIn(words, at))
     })
     if (memory.evictions === 0) return
     for (const which of ['crowd', 'any'] as const)

@@ -1,5 +1,5 @@
 import type { Certificate } from '../../../tls/certificate.ts'
-import type { ConnectionWatcher } from '../../../tls/front.ts'
+import type { ConnectionHandle, ConnectionWatcher, OnBegun } from '../../../tls/front.ts'
 import type { TicketKey } from '../../../tls/openssl/ticket-keys.ts'
 import type { SiteContent } from '../../site/content.ts'
 import type { SiteTerms } from '../../site/server.ts'
@@ -9,14 +9,14 @@ import { loadOf } from './peers.ts'
 import { SiteAnswers, type ToSite } from './site-questions.ts'
 import type { ReactorThread } from './thread.ts'
 import { type ToTlsClients, tlsCountBytes, tlsCounts } from './tls-clients.ts'
-import type { TlsNotices } from './tls-notices.ts'
+import type { BegunConnection, TlsNotices } from './tls-notices.ts'
 import type { PassedUpload } from './xhttp-uploads.ts'
 
 type Given = {
   readonly descriptor: number
   readonly watcher: ConnectionWatcher
-  readonly place: number
-  isShaking: boolean
+  /** Undefined if the accepting thread gave it. */
+  readonly place: number | undefined
 }
 
 const unwatched: ConnectionWatcher = { onShaken() {}, onGone() {} }
@@ -32,7 +32,6 @@ export type ReactorTlsTerms = {
 /** The clients over TLS of one reactor, as the main thread sees them. */
 export class ReactorTls {
   private readonly given = new Map<number, Given>()
-  private shaking = 0
   /** Connections given to this reactor; wraps at 2^32 as the reactor's counts do. */
   private place = 0
   private counts = new Int32Array(new SharedArrayBuffer(tlsCountBytes))
@@ -44,10 +43,11 @@ export class ReactorTls {
 
   constructor(
     private readonly thread: Pick<ReactorThread, 'isRunning' | 'memory' | 'post'>,
-    private readonly kernel: Pick<Kernel, 'close'>,
+    private readonly kernel: Pick<Kernel, 'close' | 'transmissionOf'>,
     /** The site, where it needs an event loop. */
     content: SiteContent | undefined,
     private readonly terms: () => ReactorTlsTerms,
+    private readonly onBegun: OnBegun,
   ) {
     this.outbox = new Outbox((messages) => thread.post({ type: 'tls', messages }), queueMicrotask)
     this.answers = content && new SiteAnswers(content, this.post)
@@ -74,7 +74,7 @@ export class ReactorTls {
     this.answers?.stopAll()
     for (const [id, { descriptor, place }] of this.given) {
       // The reactor's own descriptors are closed with it.
-      if (((place - taken) | 0) > 0) this.kernel.close(descriptor)
+      if (place !== undefined && ((place - taken) | 0) > 0) this.kernel.close(descriptor)
       this.end(id)
     }
     this.place = 0
@@ -90,7 +90,7 @@ export class ReactorTls {
 
   /** Connections that it has, with those on their way to it. */
   get load(): number {
-    return loadOf(this.thread) + this.shaking
+    return loadOf(this.thread)
   }
 
   /** Connections that were given and are not begun. */
@@ -113,26 +113,45 @@ export class ReactorTls {
   }
 
   begin(id: number, descriptor: number, source: string, certificate: Certificate, watcher: ConnectionWatcher): void {
+    this.useCertificate(certificate)
+    this.give(id, descriptor, watcher)
+    this.post({ type: 'begin', id, descriptor, source })
+  }
+
+  useCertificate(certificate: Certificate): void {
     if (certificate !== this.certificate) this.post({ type: 'certificates', certificates: [certificate] })
     this.certificate = certificate
-    this.shaking += 1
-    this.give(id, descriptor, watcher, true)
-    this.post({ type: 'begin', id, descriptor, source })
+  }
+
+  /** Whether clients may come from the accepting thread. They need a certificate. */
+  set isDirect(yes: boolean) {
+    this.thread.memory.isDirect = yes && this.isRunning && this.certificate !== undefined
+  }
+
+  /** For a connection of this reactor. */
+  handleOf(id: number, descriptor: number): ConnectionHandle {
+    return {
+      terminate: () => this.post({ type: 'close', id }),
+      // The descriptor is a number of this process, and another connection's for at most 25 ms (`tls-notices.ts`).
+      hasAnswered: () => this.kernel.transmissionOf(descriptor).sent > 0,
+    }
   }
 
   /** The upload of a session that this reactor has. */
   pass(id: number, upload: PassedUpload): void {
-    this.give(id, upload.descriptor, unwatched, false)
+    this.give(id, upload.descriptor, unwatched)
     this.post({ type: 'passed-upload', id, ...upload })
   }
 
-  private give(id: number, descriptor: number, watcher: ConnectionWatcher, isShaking: boolean): void {
+  private give(id: number, descriptor: number, watcher: ConnectionWatcher): void {
     this.place = (this.place + 1) | 0
-    this.given.set(id, { descriptor, watcher, place: this.place, isShaking })
+    this.given.set(id, { descriptor, watcher, place: this.place })
   }
 
   take(message: TlsNotices | ToSite): void {
     if (message.type === 'notices') {
+      for (const begun of message.begun) this.noteBegun(begun)
+      this.thread.memory.noteKnown(message.begun.length)
       for (const id of message.shaken) this.shaken(id)
       for (const id of message.gone) this.end(id)
     } else this.answers?.takeQuestion(message)
@@ -142,23 +161,21 @@ export class ReactorTls {
     return Atomics.load(this.counts, tlsCounts[count])
   }
 
-  private leaveShaking(one: Given): void {
-    if (one.isShaking) this.shaking -= 1
-    one.isShaking = false
+  private noteBegun({ id, descriptor, source }: BegunConnection): void {
+    this.onBegun(source, (watcher) => {
+      this.given.set(id, { descriptor, watcher, place: undefined })
+      return this.handleOf(id, descriptor)
+    })
   }
 
   private shaken(id: number): void {
-    const one = this.given.get(id)
-    if (!one) return
-    this.leaveShaking(one)
-    one.watcher.onShaken()
+    this.given.get(id)?.watcher.onShaken()
   }
 
   private end(id: number): void {
     const one = this.given.get(id)
     if (!one) return
     this.given.delete(id)
-    this.leaveShaking(one)
     one.watcher.onGone()
   }
 }

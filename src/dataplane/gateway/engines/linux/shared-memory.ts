@@ -13,10 +13,17 @@ const cells = {
   tail: 6,
   taskId: 7,
   crowds: 8,
+  tlsHead: 9,
+  tlsTail: 10,
+  shaking: 11,
+  isDirect: 12,
+  passed: 13,
+  known: 14,
 } as const
-/** All but those of the ring, which belong to the accepting thread too. */
-const ownCells = Object.values(cells).filter((cell) => cell !== cells.head && cell !== cells.tail)
-const statusAt = 9
+/** Other threads write these too, so they outlive a reactor. */
+const commonCells: readonly number[] = [cells.head, cells.tail, cells.tlsHead, cells.tlsTail, cells.passed, cells.known]
+const ownCells = Object.values(cells).filter((cell) => !commonCells.includes(cell))
+const statusAt = 15
 const evictionCells: Readonly<Record<Eviction, number>> = { any: cells.evictions, crowd: cells.crowds }
 export const statusNames = [
   'open',
@@ -41,41 +48,61 @@ export type SharedMemory = ReturnType<typeof viewMemory>
 
 export const makeMemory = (): SharedArrayBuffer =>
   new SharedArrayBuffer(
-    countBytes + numberBytes + (ownedCells + maxArrivals * arrivalWords) * Int32Array.BYTES_PER_ELEMENT,
+    countBytes + numberBytes + (ownedCells + 2 * maxArrivals * arrivalWords) * Int32Array.BYTES_PER_ELEMENT,
   )
 
 /** Accepted descriptors on their way to a reactor. */
 const maxArrivals = 1024
 /** A descriptor, its port and the client's socket address. */
 const arrivalWords = 2 + maxSocketAddressBytes / 4
+const ringBytes = maxArrivals * arrivalWords * Int32Array.BYTES_PER_ELEMENT
 
-/** Connections on their way to a reactor, and those that it should evict. */
-function viewArrivals(counts: Int32Array, ring: Int32Array) {
+type TakeArrival = (descriptor: number, port: number, words: Int32Array, at: number) => void
+
+/** Accepted connections on their way to a reactor, from one thread. */
+function viewRing(counts: Int32Array, ring: Int32Array, headCell: number, tailCell: number) {
   return {
-    get arrivalCount(): number {
-      return (Atomics.load(counts, cells.tail) - Atomics.load(counts, cells.head)) | 0
+    get size(): number {
+      return (Atomics.load(counts, tailCell) - Atomics.load(counts, headCell)) | 0
     },
-    /** Adds an accepted connection. False if the reactor is too far behind. `write` fills the client's address. */
-    addArrival(descriptor: number, port: number, write: (into: Int32Array, at: number) => void): boolean {
-      const tail = Atomics.load(counts, cells.tail)
-      if (((tail - Atomics.load(counts, cells.head)) | 0) >= maxArrivals) return false
+    /** False if the reactor is too far behind. `write` fills the client's address. */
+    add: (descriptor: number, port: number, write: (into: Int32Array, at: number) => void): boolean => {
+      const tail = Atomics.load(counts, tailCell)
+      if (((tail - Atomics.load(counts, headCell)) | 0) >= maxArrivals) return false
       const at = (tail & (maxArrivals - 1)) * arrivalWords
       ring[at] = descriptor
       ring[at + 1] = port
       write(ring, at + 2)
-      Atomics.store(counts, cells.tail, (tail + 1) | 0)
+      Atomics.store(counts, tailCell, (tail + 1) | 0)
       return true
     },
-    /** Takes all connections that have arrived. One counts as arrived until `take` has returned. */
-    takeArrivals(take: (descriptor: number, port: number, words: Int32Array, at: number) => void): void {
-      const tail = Atomics.load(counts, cells.tail)
-      for (let head = Atomics.load(counts, cells.head); head !== tail; ) {
+    /** Takes all that have arrived. One counts as arrived until `take` has returned. */
+    takeAll: (take: TakeArrival): void => {
+      const tail = Atomics.load(counts, tailCell)
+      for (let head = Atomics.load(counts, headCell); head !== tail; ) {
         const at = (head & (maxArrivals - 1)) * arrivalWords
         take(ring[at] ?? -1, ring[at + 1] ?? 0, ring, at + 2)
         head = (head + 1) | 0
-        Atomics.store(counts, cells.head, head)
+        Atomics.store(counts, headCell, head)
       }
     },
+  }
+}
+
+/** Connections on their way to a reactor, and those that it should evict. */
+function viewArrivals(counts: Int32Array, plain: Int32Array, overTls: Int32Array) {
+  const ring = viewRing(counts, plain, cells.head, cells.tail)
+  const tlsRing = viewRing(counts, overTls, cells.tlsHead, cells.tlsTail)
+  return {
+    get arrivalCount(): number {
+      return ring.size + tlsRing.size
+    },
+    /** Adds an accepted connection. False if the reactor is too far behind. `write` fills the client's address. */
+    addArrival: ring.add,
+    takeArrivals: ring.takeAll,
+    /** The same for clients over TLS, from the thread that accepts them. */
+    addTlsArrival: tlsRing.add,
+    takeTlsArrivals: tlsRing.takeAll,
     /** Waiting connections that other reactors want evicted. */
     get evictions(): number {
       return Atomics.load(counts, cells.evictions) + Atomics.load(counts, cells.crowds)
@@ -139,7 +166,9 @@ function viewStatus(counts: Int32Array, reals: Float64Array) {
 export function viewMemory(memory: SharedArrayBuffer) {
   const counts = new Int32Array(memory, 0, countBytes / Int32Array.BYTES_PER_ELEMENT)
   const reals = new Float64Array(memory, countBytes, numberBytes / Float64Array.BYTES_PER_ELEMENT)
-  const ring = new Int32Array(memory, countBytes + numberBytes + ownedCells * 4, maxArrivals * arrivalWords)
+  const ringsAt = countBytes + numberBytes + ownedCells * Int32Array.BYTES_PER_ELEMENT
+  const ring = new Int32Array(memory, ringsAt, maxArrivals * arrivalWords)
+  const tlsRing = new Int32Array(memory, ringsAt + ringBytes, maxArrivals * arrivalWords)
   const own = {
     /** The reactor waits in the kernel and must be woken. */
     get isAsleep(): boolean {
@@ -174,9 +203,30 @@ export function viewMemory(memory: SharedArrayBuffer) {
     set taskId(id: number) {
       Atomics.store(counts, cells.taskId, id)
     },
+    /** Clients over TLS whose handshake has not ended. */
+    get shaking(): number {
+      return Atomics.load(counts, cells.shaking)
+    },
+    noteShaking: (change: 1 | -1): void => void Atomics.add(counts, cells.shaking, change),
+    /** The thread that accepts clients over TLS may pass them to this reactor before the front has judged them. */
+    get isDirect(): boolean {
+      return Atomics.load(counts, cells.isDirect) === 1
+    },
+    set isDirect(yes: boolean) {
+      if (Atomics.load(counts, cells.isDirect) !== (yes ? 1 : 0)) Atomics.store(counts, cells.isDirect, yes ? 1 : 0)
+    },
+    /** Clients that were passed so, and that the front does not know yet. */
+    get unjudged(): number {
+      return (Atomics.load(counts, cells.passed) - Atomics.load(counts, cells.known)) | 0
+    },
+    notePassed: (change: 1 | -1): void => void Atomics.add(counts, cells.passed, change),
+    /** The front has learned of so many. Never more than were passed: a thread's end may have counted one already. */
+    noteKnown(count: number): void {
+      Atomics.add(counts, cells.known, Math.max(0, Math.min(count, own.unjudged)))
+    },
     owned: new Int32Array(memory, countBytes + numberBytes, ownedCells),
   }
-  const view = withAccessors(withAccessors(own, viewStatus(counts, reals)), viewArrivals(counts, ring))
+  const view = withAccessors(withAccessors(own, viewStatus(counts, reals)), viewArrivals(counts, ring, tlsRing))
   return Object.assign(view, {
     /**
      * After the thread's end. Returns the descriptors that it owned or should have taken. The accepting thread may
@@ -186,6 +236,8 @@ export function viewMemory(memory: SharedArrayBuffer) {
       view.isServing = false
       const left = new Set(ownedIn(view.owned))
       view.takeArrivals((descriptor) => left.add(descriptor))
+      view.takeTlsArrivals((descriptor) => left.add(descriptor))
+      view.noteKnown(view.unjudged)
       view.owned.fill(0)
       for (const cell of ownCells) Atomics.store(counts, cell, 0)
       view.status = noStatus

@@ -11,6 +11,7 @@ import { Kernel } from '../../system/kernel.ts'
 import { makeDirect, openLibc } from '../../system/libc.ts'
 import type { Processor } from '../../system/structures.ts'
 import { Reactor } from './reactor.ts'
+import { makeMemory, viewMemory } from './shared-memory.ts'
 import { type FromTlsClients, TlsClients } from './tls-clients.ts'
 
 const processor = process.arch as Processor
@@ -31,8 +32,10 @@ function openClients() {
     reported.shaken += message.shaken.length
     reported.gone += message.gone.length
   }
+  const memory = viewMemory(makeMemory())
   const clients = new TlsClients({
     reactor,
+    memory,
     snapshot: new Snapshot(),
     sockets: { watch: () => undefined, acknowledged: () => undefined, narrow() {}, widen() {}, limitUnsent() {} },
     after: reactor.timers.after,

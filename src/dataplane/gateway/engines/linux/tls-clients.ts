@@ -11,6 +11,7 @@ import type { TlsClient } from '../../sides/tls-client.ts'
 import { openSite, type SiteTerms } from '../../site/server.ts'
 import { Http2Clients } from '../shared/http2-clients.ts'
 import type { Reactor } from './reactor.ts'
+import type { SharedMemory } from './shared-memory.ts'
 import { type FromSite, SiteQuestions, type ToSite } from './site-questions.ts'
 import { type LinkEvents, TlsLink } from './tls-link.ts'
 import { NoticeBatch, type TlsNotices } from './tls-notices.ts'
@@ -69,12 +70,14 @@ export class TlsClients {
   private context: TlsContext | undefined
   private outbox: FromTlsClients[] = []
   private readonly notices: NoticeBatch
+  private lastArrival = 0
   /** Reads of handshakes in the turn that began at this time. */
   private shaking = { atMs: 0, reads: 0 }
 
   constructor(
     private readonly deps: {
       readonly reactor: Reactor
+      readonly memory: Pick<SharedMemory, 'noteShaking'>
       readonly snapshot: Snapshot
       readonly sockets: Sockets
       readonly after: After
@@ -160,10 +163,26 @@ export class TlsClients {
 
   private enqueue(message: Waiting): void {
     Atomics.add(this.counts, tlsCounts.taken, 1)
-    if (!this.deps.reactor.descriptors.own(message.descriptor)) {
+    this.deps.memory.noteShaking(1)
+    if (this.deps.reactor.descriptors.own(message.descriptor)) this.await(message)
+    else {
       this.noteBegun()
-      return this.notices.noteGone(message.id)
+      this.noteGone(message.id)
     }
+  }
+
+  /** From the thread that accepts: the front learns of it within 25 ms, and judges it then. */
+  takeArrival(descriptor: number, source: string): void {
+    this.lastArrival += 1
+    // Below 0: those of the main thread are above.
+    const message: Waiting = { type: 'begin', id: -this.lastArrival, descriptor, source }
+    this.notices.noteBegun({ id: message.id, descriptor, source })
+    this.deps.memory.noteShaking(1)
+    if (this.deps.reactor.descriptors.own(descriptor)) this.await(message)
+    else this.noteGone(message.id)
+  }
+
+  private await(message: Waiting): void {
     this.waiting.set(message.id, message)
     if (this.waiting.size === 1) this.deps.reactor.queue({ takeTurn: this.beginNext })
   }
@@ -189,7 +208,7 @@ export class TlsClients {
 
   private leaveQueue({ id }: Waiting): void {
     this.waiting.delete(id)
-    this.noteBegun()
+    if (id > 0) this.noteBegun()
   }
 
   private noteBegun(): void {
@@ -207,6 +226,12 @@ export class TlsClients {
     const { kernel, descriptors } = this.deps.reactor
     kernel.resetOnClose(descriptor)
     descriptors.release(descriptor)
+    this.noteGone(id)
+  }
+
+  /** Before its handshake has ended. */
+  private noteGone(id: number): void {
+    this.deps.memory.noteShaking(-1)
     this.notices.noteGone(id)
   }
 
@@ -228,6 +253,7 @@ export class TlsClients {
   private readonly events: LinkEvents = {
     mayShake: () => this.mayShake(),
     onShaken: (link) => {
+      this.deps.memory.noteShaking(-1)
       this.notices.noteShaken(link.id)
       this.route(link)
     },
@@ -235,7 +261,8 @@ export class TlsClients {
     onGone: (link) => {
       this.links.delete(link.id)
       this.ending.delete(link)
-      this.notices.noteGone(link.id)
+      if (link.isShaken) this.notices.noteGone(link.id)
+      else this.noteGone(link.id)
     },
   }
 

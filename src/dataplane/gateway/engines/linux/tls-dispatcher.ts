@@ -1,5 +1,5 @@
 import type { Certificate } from '../../../tls/certificate.ts'
-import type { ConnectionWatcher, TlsListener } from '../../../tls/front.ts'
+import type { ConnectionWatcher, OnAccepted, OnBegun, TlsListener } from '../../../tls/front.ts'
 import type { TicketKey } from '../../../tls/openssl/ticket-keys.ts'
 import { toContent } from '../../site/content.ts'
 import type { SiteTerms } from '../../site/server.ts'
@@ -20,27 +20,19 @@ const busyAt = 128
 /** Beyond so many, only addresses of known customers. */
 const lateAt = 512
 
-/** Addresses whose last reactor is remembered. */
-const maxRemembered = 10_000
-/** A reactor is not much busier than another while it has at most so many times its connections, and some more. */
-const unevenness = { times: 1.5, more: 32 }
-
-type OnAccepted = (descriptor: number, source: string) => void
-
 export type TlsDispatcherDeps = {
   readonly kernel: Kernel
-  readonly threads: readonly Pick<ReactorThread, 'isRunning' | 'memory' | 'post'>[]
+  readonly threads: readonly Pick<ReactorThread, 'isRunning' | 'memory' | 'buffer' | 'bell' | 'post'>[]
   readonly maxConnections: number
   readonly ticketKeys: readonly TicketKey[]
   readonly site: SiteTerms | undefined
-  readonly random: () => number
 }
 
 /** Gives clients over TLS to the reactors, which do TLS. Limits are kept by the front, on this thread. */
 export class TlsDispatcher implements TlsReactors {
   private readonly reactors: readonly ReactorTls[]
   private lastId = 0
-  private readonly lastOf = new Map<string, ReactorTls>()
+  private onBegun: OnBegun | undefined
   private terms: ReactorTlsTerms
   private readonly homes: XhttpHomes
 
@@ -49,7 +41,8 @@ export class TlsDispatcher implements TlsReactors {
     this.terms = { site, ticketKeys, isDraining: false, reactors: threads.length }
     // One for all reactors: it limits the requests that run at the same time.
     const content = site?.source.kind === 'shop' ? toContent(site.source) : undefined
-    this.reactors = threads.map((thread) => new ReactorTls(thread, kernel, content, () => this.terms))
+    const onBegun: OnBegun = (...begun) => this.onBegun?.(...begun)
+    this.reactors = threads.map((thread) => new ReactorTls(thread, kernel, content, () => this.terms, onBegun))
     this.homes = new XhttpHomes({
       post: (reactor, message) => this.reactors[reactor]?.post(message),
       give: (reactor, upload) => this.giveUpload(reactor, upload),
@@ -83,10 +76,19 @@ export class TlsDispatcher implements TlsReactors {
     return this.reactors.reduce((sum, reactor) => sum + reactor.requests, 0)
   }
 
-  listen(at: { hostname: string; port: number; inherited: number | undefined }, onAccepted: OnAccepted): TlsListener {
-    const { kernel, maxConnections } = this.deps
+  listen(
+    at: { hostname: string; port: number; inherited: number | undefined },
+    onAccepted: OnAccepted,
+    onBegun: OnBegun,
+  ): TlsListener {
+    const { kernel, maxConnections, threads } = this.deps
+    this.onBegun = onBegun
     const descriptor = at.inherited ?? openListener(kernel, at.hostname, at.port)
-    const accepter = createAccepter(onAccepted, Math.min(maxAwaiting, Math.ceil(maxConnections / 4)))
+    const accepter = createAccepter(onAccepted, {
+      reactors: threads.map(({ buffer, bell }) => ({ memory: buffer, bell })),
+      isSticky: this.terms.site?.hasDevices === true,
+      maxAwaiting: Math.min(maxAwaiting, Math.ceil(maxConnections / 4)),
+    })
     const listener = accepter.open(descriptor, kernel.portOf(descriptor))
     return {
       ...listener,
@@ -97,19 +99,24 @@ export class TlsDispatcher implements TlsReactors {
     }
   }
 
-  begin(descriptor: number, source: string, certificate: Certificate, watcher: ConnectionWatcher) {
+  begin(descriptor: number, source: string, place: number, certificate: Certificate, watcher: ConnectionWatcher) {
     this.lastId += 1
     const id = this.lastId
-    const reactor = this.chooseFor(source)
-    if (reactor) reactor.begin(id, descriptor, source, certificate, watcher)
-    else {
-      this.refuse(descriptor)
-      queueMicrotask(() => watcher.onGone())
+    const chosen = this.reactors[place]
+    const reactor = chosen?.isRunning ? chosen : this.findOther()
+    if (reactor) {
+      reactor.begin(id, descriptor, source, certificate, watcher)
+      return reactor.handleOf(id, descriptor)
     }
-    return {
-      terminate: () => reactor?.post({ type: 'close', id }),
-      // The descriptor is a number of this process, and another connection's for at most 25 ms (`tls-notices.ts`).
-      hasAnswered: () => this.deps.kernel.transmissionOf(descriptor).sent > 0,
+    this.refuse(descriptor)
+    queueMicrotask(() => watcher.onGone())
+    return { terminate() {} }
+  }
+
+  allowDirect(certificate: Certificate | undefined): void {
+    for (const reactor of this.reactors) {
+      if (certificate && reactor.isRunning) reactor.useCertificate(certificate)
+      reactor.isDirect = certificate !== undefined
     }
   }
 
@@ -161,30 +168,9 @@ export class TlsDispatcher implements TlsReactors {
     for (const reactor of this.reactors) reactor.post(message)
   }
 
-  /**
-   * With VPN devices, the reactor of the address's last connection while it is not much busier than another: so a
-   * session of XHTTP has most of its requests in one reactor, and few uploads are passed on.
-   */
-  private chooseFor(source: string): ReactorTls | undefined {
-    const drawn = this.choose()
-    if (!drawn || !this.terms.site?.hasDevices || this.reactors.length === 1) return drawn
-    const last = this.lastOf.get(source)
-    const isFit = last?.isRunning && last.isServing && last.load <= drawn.load * unevenness.times + unevenness.more
-    const chosen = isFit ? last : drawn
-    this.lastOf.delete(source)
-    this.lastOf.set(source, chosen)
-    const [oldest] = this.lastOf.keys()
-    if (this.lastOf.size > maxRemembered && oldest !== undefined) this.lastOf.delete(oldest)
-    return chosen
-  }
-
-  /** The less loaded of two reactors drawn at random, as for plain connections. Undefined if none runs. */
-  private choose(): ReactorTls | undefined {
+  /** When the chosen reactor has ended meanwhile, or none has served yet. */
+  private findOther(): ReactorTls | undefined {
     const running = this.reactors.filter(({ isRunning }) => isRunning)
-    const serving = running.filter(({ isServing }) => isServing)
-    const from = serving.length > 0 ? serving : running
-    const draw = (): ReactorTls | undefined => from[Math.floor(this.deps.random() * from.length)]
-    const [one, other] = [draw(), draw()]
-    return one && other && other.load < one.load ? other : one
+    return running.find(({ isServing }) => isServing) ?? running[0]
   }
 }

@@ -39,7 +39,7 @@ export class TlsLink implements TlsSocket, TlsClient, CiphertextSink, Pollable, 
   private hasFailed = false
   private hasEnded = false
   private isQueued = false
-  private isShaken = false
+  isShaken = false
   /** The end follows at once behind the bytes that are sent now. */
   private endsSoon = false
   /** To do once everything is sent. */

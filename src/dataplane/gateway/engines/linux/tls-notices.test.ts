@@ -11,6 +11,8 @@ function openBatch() {
 
 test('notices of 25 ms are one message, and a timer ends the wait of a thread without other work', () => {
   const { time, posted, batch } = openBatch()
+  const begun = { id: 1, descriptor: 7, source: '127.0.0.1' }
+  batch.noteBegun(begun)
   batch.noteShaken(1)
   batch.flush()
   time.pass(noticeMs - 1)
@@ -21,7 +23,7 @@ test('notices of 25 ms are one message, and a timer ends the wait of a thread wi
   time.pass(1)
   expect(time.timers).toBe(0)
   batch.flush()
-  expect(posted).toEqual([{ type: 'notices', shaken: [1, 2], gone: [1] }])
+  expect(posted).toEqual([{ type: 'notices', begun: [begun], shaken: [1, 2], gone: [1] }])
   batch.flush()
   expect([posted.length, time.timers]).toEqual([1, 0])
 })

@@ -1,8 +1,12 @@
 import type { After } from '../../../../core/time.ts'
 
-/** Handshakes that have ended, and connections that have; in that order for one connection. */
+/** A connection that the accepting thread gave to the reactor. */
+export type BegunConnection = { readonly id: number; readonly descriptor: number; readonly source: string }
+
+/** Connections that have begun unjudged, handshakes that have ended, and connections that have; in that order. */
 export type TlsNotices = {
   readonly type: 'notices'
+  readonly begun: readonly BegunConnection[]
   readonly shaken: readonly number[]
   readonly gone: readonly number[]
 }
@@ -13,6 +17,7 @@ const maxNotices = 256
 
 /** What the front of the main thread must know of connections over TLS, soon but not at once. */
 export class NoticeBatch {
+  private begun: BegunConnection[] = []
   private shaken: number[] = []
   private gone: number[] = []
   /** When it is due. */
@@ -28,6 +33,10 @@ export class NoticeBatch {
     },
   ) {}
 
+  noteBegun(connection: BegunConnection): void {
+    this.note(this.begun, connection)
+  }
+
   noteShaken(id: number): void {
     this.note(this.shaken, id)
   }
@@ -36,13 +45,13 @@ export class NoticeBatch {
     this.note(this.gone, id)
   }
 
-  private note(ids: number[], id: number): void {
+  private note<Notice>(notices: Notice[], notice: Notice): void {
     if (this.size === 0) this.postAt = this.deps.now() + noticeMs
-    ids.push(id)
+    notices.push(notice)
   }
 
   private get size(): number {
-    return this.shaken.length + this.gone.length
+    return this.begun.length + this.shaken.length + this.gone.length
   }
 
   /** Posts what is due. Call at the end of each turn. */
@@ -50,10 +59,11 @@ export class NoticeBatch {
     if (this.size === 0) return
     const dueInMs = this.postAt - this.deps.now()
     if (dueInMs <= 0 || this.size >= maxNotices) {
-      const { shaken, gone } = this
+      const { begun, shaken, gone } = this
+      this.begun = []
       this.shaken = []
       this.gone = []
-      this.deps.post({ type: 'notices', shaken, gone })
+      this.deps.post({ type: 'notices', begun, shaken, gone })
     } else if (!this.isPlanned) {
       this.isPlanned = true
       // The timer ends the wait in the kernel, and a flush follows.

@@ -2,6 +2,9 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { prefixesOf, Seat, Seats } from '../../../tls/seats.ts'
 import { openKernel } from '../../system/kernel.ts'
 import { EAGAIN, EMFILE, ENFILE, ENOBUFS, ENOMEM, EPOLLET, EPOLLIN, EPOLLRDHUP } from '../../system/numbers.ts'
+import { maxSocketAddressBytes } from '../../system/structures.ts'
+import { viewMemory } from '../linux/shared-memory.ts'
+import { TlsPassing } from '../linux/tls-passing.ts'
 import { type Accepted, type AccepterTerms, isWholeHello } from './accepter.ts'
 
 const maxWaitMs = 60_000
@@ -23,10 +26,29 @@ const maxPeekedBytes = 18_432
 
 if (!parentPort) throw new Error('this runs as a worker of the engine')
 const main = parentPort
-const { poll, bell, maxAwaiting, untaken } = workerData as AccepterTerms
+const { poll, bell, untaken, tls } = workerData as AccepterTerms
+const maxAwaiting = tls?.maxAwaiting ?? 0
 const untakenCount = new Int32Array(untaken)
 const kernel = openKernel()
-type Awaiting = { readonly source: string; readonly sinceMs: number; readonly seat: Seat; looks: number }
+const passing =
+  tls &&
+  new TlsPassing(
+    tls.reactors.map((each) => ({ memory: viewMemory(each.memory), bell: each.bell })),
+    {
+      ring: (each) => kernel.ring(each),
+      random: Math.random,
+      now: () => performance.now(),
+      isSticky: tls.isSticky,
+    },
+  )
+type Awaiting = {
+  readonly source: string
+  /** The client's socket address. */
+  readonly address: Int32Array
+  readonly sinceMs: number
+  readonly seat: Seat
+  looks: number
+}
 /** Connections without a whole ClientHello by descriptor, the oldest first. */
 const awaiting = new Map<number, Awaiting>()
 /** When there are too many, the oldest of the network with most of them is closed. */
@@ -39,10 +61,23 @@ function acceptFrom(listener: number, accepted: Accepted[]): boolean {
     if (descriptor === -EAGAIN) return true
     if (descriptor < 0) return !starved.includes(descriptor)
     const source = kernel.acceptedFrom()
-    if (maxAwaiting === 0 || hasHello(descriptor)) accepted.push({ descriptor, source })
+    if (maxAwaiting === 0 || hasHello(descriptor)) handOn(descriptor, source, kernel.copyAccepted, accepted)
     else awaitHello(descriptor, source)
   }
   return true
+}
+
+/** To a reactor, or to the main thread, which judges the client first. */
+function handOn(
+  descriptor: number,
+  source: string,
+  write: (into: Int32Array, at: number) => void,
+  accepted: Accepted[],
+): void {
+  const reactor = passing?.choose(source) ?? -1
+  // None overtakes those on their way through the main thread.
+  const mayPass = accepted.length === 0 && Atomics.load(untakenCount, 0) === 0
+  if (!mayPass || !passing?.pass(reactor, descriptor, source, write)) accepted.push({ descriptor, source, reactor })
 }
 
 /** Also true at the end of the stream or after an error. */
@@ -55,7 +90,9 @@ function hasHello(descriptor: number): boolean {
 function awaitHello(descriptor: number, source: string): void {
   if (awaiting.size >= maxAwaiting) seats.makeRoom()
   const seat = new Seat(prefixesOf(source), () => drop(descriptor))
-  awaiting.set(descriptor, { source, sinceMs: performance.now(), seat, looks: 0 })
+  const address = new Int32Array(maxSocketAddressBytes / 4)
+  kernel.copyAccepted(address, 0)
+  awaiting.set(descriptor, { source, address, sinceMs: performance.now(), seat, looks: 0 })
   seats.add(seat)
   kernel.watch(poll, descriptor, EPOLLIN | EPOLLRDHUP | EPOLLET, 0)
 }
@@ -81,7 +118,7 @@ function look(descriptor: number, events: number, accepted: Accepted[]): void {
   if (!(events & ~EPOLLIN) && known.looks < maxLooks && !hasHello(descriptor)) return
   forget(descriptor, known)
   kernel.unwatch(poll, descriptor)
-  accepted.push({ descriptor, source: known.source })
+  handOn(descriptor, known.source, (into, at) => into.set(known.address, at), accepted)
 }
 
 function dropLate(): void {
@@ -111,6 +148,7 @@ for (let isOver = false; !isOver || awaiting.size > 0; ) {
     else hasRoom = acceptFrom(descriptor, accepted) && hasRoom
   }
   dropLate()
+  passing?.flush()
   if (accepted.length > 0) {
     Atomics.add(untakenCount, 0, accepted.length)
     main.postMessage(accepted, [])

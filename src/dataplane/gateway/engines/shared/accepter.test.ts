@@ -47,10 +47,13 @@ afterEach(() => {
 function openPort() {
   const kernel = openKernel()
   const accepted: string[] = []
-  const accepter = createAccepter((descriptor, source) => {
-    accepted.push(source)
-    kernel.close(descriptor)
-  }, 4)
+  const accepter = createAccepter(
+    (descriptor, source) => {
+      accepted.push(source)
+      kernel.close(descriptor)
+    },
+    { reactors: [], isSticky: false, maxAwaiting: 4 },
+  )
   const listener = kernel.listen(readAddress('127.0.0.1') ?? expect.unreachable(), 0, 16)
   const listening = accepter.open(listener, kernel.portOf(listener))
   atEnd.push(() => {

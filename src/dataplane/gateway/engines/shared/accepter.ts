@@ -6,11 +6,22 @@ import { EPOLLIN } from '../../system/numbers.ts'
 export type AccepterTerms = {
   readonly poll: number
   readonly bell: number
-  readonly maxAwaiting: number
   /** Connections handed on that the other thread has not taken yet. */
   readonly untaken: SharedArrayBuffer
+  readonly tls: TlsAccepting | undefined
 }
-export type Accepted = { readonly descriptor: number; readonly source: string }
+
+/** Reactors that do TLS. */
+export type TlsAccepting = {
+  readonly reactors: readonly { readonly memory: SharedArrayBuffer; readonly bell: number }[]
+  /** Connections of an address go to the same reactor, if its load permits. */
+  readonly isSticky: boolean
+  /** Connections that may wait for their ClientHello. */
+  readonly maxAwaiting: number
+}
+
+/** `reactor`: the chosen one's place; -1 if there is none. */
+export type Accepted = { readonly descriptor: number; readonly source: string; readonly reactor: number }
 
 export type Listening = { readonly port: number; readonly descriptor: number; stop(): void }
 
@@ -45,11 +56,14 @@ export function isWholeHello(bytes: Uint8Array): boolean {
 }
 
 /**
- * Accepts on inherited sockets on its own thread; Bun only listens on sockets it has opened. With `maxAwaiting`, a
- * connection is handed on when its ClientHello is whole, so that half-open handshakes cost the reactors nothing.
- * Beyond so many, the oldest of the network with most waiting connections is closed.
+ * Accepts on inherited sockets on its own thread; Bun only listens on sockets it has opened. With `tls`, a connection
+ * is handed on when its ClientHello is whole, so that half-open handshakes cost the reactors nothing. Beyond
+ * `maxAwaiting`, the oldest of the network with most waiting connections is closed.
  */
-export function createAccepter(onAccepted: (descriptor: number, source: string) => void, maxAwaiting = 0) {
+export function createAccepter(
+  onAccepted: (descriptor: number, source: string, reactor: number) => void,
+  tls?: TlsAccepting,
+) {
   let running: { readonly kernel: Kernel; readonly poll: number; readonly bell: number } | undefined
 
   function start() {
@@ -59,12 +73,12 @@ export function createAccepter(onAccepted: (descriptor: number, source: string) 
     kernel.watch(poll, bell, EPOLLIN, 0)
     const untaken = new SharedArrayBuffer(4)
     const untakenCount = new Int32Array(untaken)
-    const terms: AccepterTerms = { poll, bell, maxAwaiting, untaken }
+    const terms: AccepterTerms = { poll, bell, untaken, tls }
     const worker = new Worker(new URL('./accepter-worker.ts', import.meta.url), { workerData: terms })
     worker.on('message', (accepted: readonly Accepted[]) => {
       // Before they are taken: a fault in one would leave the others counted for good.
       Atomics.sub(untakenCount, 0, accepted.length)
-      for (const { descriptor, source } of accepted) onAccepted(descriptor, source)
+      for (const { descriptor, source, reactor } of accepted) onAccepted(descriptor, source, reactor)
     })
     worker.on('exit', () => {
       kernel.close(poll)

@@ -1,4 +1,4 @@
-import type { TlsListener, TlsThreads } from '../../../tls/front.ts'
+import type { OnAccepted, OnBegun, TlsListener, TlsThreads } from '../../../tls/front.ts'
 import type { TicketKey } from '../../../tls/openssl/ticket-keys.ts'
 
 /** The reactors of an engine that do TLS, as the main thread sees them. */
@@ -9,7 +9,8 @@ export type TlsReactors = TlsThreads & {
   /** Opens the port, or takes that of the previous process. */
   listen(
     at: { readonly hostname: string; readonly port: number; readonly inherited: number | undefined },
-    onAccepted: (descriptor: number, source: string) => void,
+    onAccepted: OnAccepted,
+    onBegun: OnBegun,
   ): TlsListener
   /** Closes a connection without an admitted request. False if there is none. */
   makeRoom(): boolean
