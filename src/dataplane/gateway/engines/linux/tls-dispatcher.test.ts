@@ -90,7 +90,7 @@ test('a reactor that dies closes its TLS connections and descriptors, and the ne
 test('clients reach the reactor past the main thread while there is room, and the front ends one too many of a network', async () => {
   const { engine, front, dispatcher, join, stop } = open({ reactors: 2 })
   try {
-    await until(() => engine.threads.every(({ memory }) => memory.isDirect))
+    await until(() => engine.threads.every(({ memory }) => memory.isServing && memory.isDirect))
     let judgedFirst = 0
     const begin = dispatcher.begin.bind(dispatcher)
     dispatcher.begin = (...client) => {
