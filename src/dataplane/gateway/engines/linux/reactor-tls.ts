@@ -150,8 +150,7 @@ export class ReactorTls {
 
   take(message: TlsNotices | ToSite): void {
     if (message.type === 'notices') {
-      for (const begun of message.begun) this.noteBegun(begun)
-      this.thread.memory.noteKnown(message.begun.length)
+      this.takeBegun(message)
       for (const id of message.shaken) this.shaken(id)
       for (const id of message.gone) this.end(id)
     } else this.answers?.takeQuestion(message)
@@ -159,6 +158,18 @@ export class ReactorTls {
 
   private read(count: keyof typeof tlsCounts): number {
     return Atomics.load(this.counts, tlsCounts[count])
+  }
+
+  /** One after another to its end: the front would count handshakes of 25 ms as simultaneous. */
+  private takeBegun({ begun, shaken, gone }: TlsNotices): void {
+    if (begun.length === 0) return
+    const [ended, closed] = [new Set(shaken), new Set(gone)]
+    for (const each of begun) {
+      this.noteBegun(each)
+      if (ended.has(each.id)) this.shaken(each.id)
+      if (closed.has(each.id)) this.end(each.id)
+    }
+    this.thread.memory.noteKnown(begun.length)
   }
 
   private noteBegun({ id, descriptor, source }: BegunConnection): void {
