@@ -1,14 +1,17 @@
+import { pageRules, variableRules } from '../console/styles/tokens.ts'
 import { accentOnDark, type Brand } from '../domains/brand/rules.ts'
 
 const baseStyle = ({ accent }: Pick<Brand, 'accent'>): string => `
-:root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; --accent: ${accent} }
-@media (prefers-color-scheme: dark) { :root { --accent: ${accentOnDark(accent)} } }
-body { margin: 0 auto; max-width: 30rem; padding: 1.5rem }
-header { display: flex; align-items: center; gap: .6rem; margin-bottom: 1.5rem; font-weight: 650; color: var(--accent) }
+${variableRules(accent, accentOnDark(accent))}${pageRules}
+header, main { max-width: 32rem; margin: 0 auto }
+header { display: flex; align-items: center; gap: .6rem; padding: var(--space-5); font-size: var(--text-l);
+font-weight: var(--weight-strong); color: var(--accent) }
 header img { height: 2rem; max-width: 10rem }
-h1 { font-size: 1.3rem; margin: 0 0 .25rem }
+main { margin-bottom: var(--space-8) }
+@media (max-width: 34rem) { main { border-width: 1px 0; border-radius: 0 } }
+h1 { font-size: var(--text-xl); line-height: 1.25; margin: 0 0 .25rem }
 p { margin: .5rem 0 }
-small { opacity: .75 }
+small { color: var(--dim) }
 `
 
 export const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`)
@@ -60,7 +63,7 @@ ${iconOf(brand)}
 </head>
 <body>
 <header>${brandMarkup(brand)}</header>
-<main>
+<main class="card">
 <h1>${escapeHtml(heading)}</h1>
 ${content}
 </main>

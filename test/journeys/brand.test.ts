@@ -35,7 +35,7 @@ describe.each(engines)('the brand on %s', (engine) => {
     const { data: payment } = await service.post('/payments', { amount_rub: 100, method: 'sandbox' })
     const paying = await page(new URL(payment.pay_url).pathname)
     expect(paying.text).toContain(`<img src="${data.logo}" alt=""><span>Fast &#38; &#60;Good&#62;</span>`)
-    expect(paying.text).toContain('--accent: #1d4ed8')
+    expect(paying.text).toContain('--accent:#1d4ed8')
     expect(paying.text).toContain('mailto:help@shop.example')
     const style = /<style>([\s\S]*?)<\/style>/.exec(paying.text)?.[1] ?? ''
     expect(paying.policy).toContain(`'sha256-${new Bun.CryptoHasher('sha256').update(style).digest('base64')}'`)

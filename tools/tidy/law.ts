@@ -62,7 +62,9 @@ const anyPackage = '**'
  * The console uses the shop only through its HTTP APIs: it imports no server code, not even src/core. One exception:
  * `client` takes types and tables of operations from the shapes. The build runs that import; no browser loads it.
  */
-const sharedConsole = ['src/console/{client,shared}/**']
+const sharedConsole = ['src/console/{client,shared,styles}/**']
+/** The look of all pages. The API's pages for visitors, links and payments take their style from it. */
+const look = 'src/console/styles/tokens.ts'
 const operationTables = 'src/api/operation-tables.ts'
 const browserPackages = ['react', 'react-dom/client', '@mantine/{core,hooks}', '@tanstack/react-query', 'uplot', 'qr']
 
@@ -100,7 +102,7 @@ export const law: Readonly<Record<Room, Sight>> = {
     packages: ['@hono/zod-openapi', '@asteasolutions/zod-to-openapi'],
   },
   api: {
-    files: [core, 'src/node-protocol/**', 'src/api/**', ...doors],
+    files: [core, 'src/node-protocol/**', 'src/api/**', look, ...doors],
     packages: ['hono', 'hono/**', '@hono/**'],
   },
   jobs: { files: [core, 'src/node-protocol/**', 'src/jobs/**', ...doors], packages: [] },

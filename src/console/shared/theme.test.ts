@@ -20,7 +20,7 @@ test.each(['light', 'dark'] as const)(
   'the two series of a chart differ in lightness, and from the %s ground',
   (scheme) => {
     const colours = new Map(Object.entries(variables(DEFAULT_THEME)[scheme]))
-    const [first, second, ground] = ['--chart-first', '--chart-second', '--ground'].map((name) => colours.get(name))
+    const [first, second, ground] = ['--chart-first', '--chart-second', '--card'].map((name) => colours.get(name))
     expect(contrast(first ?? '', second ?? '')).toBeGreaterThan(1.9)
     expect(contrast(first ?? '', ground ?? '')).toBeGreaterThan(3)
     expect(contrast(second ?? '', ground ?? '')).toBeGreaterThan(3)

@@ -1,4 +1,5 @@
 import { type CSSVariablesResolver, colorsTuple, createTheme, type MantineThemeOverride } from '@mantine/core'
+import { colours, fonts, schemeVariables, sharedVariables, sizes } from '../styles/tokens.ts'
 import { brand } from './brand.ts'
 
 /** The accent colour. Shade 6 has enough contrast under white text, shade 4 on a dark ground. */
@@ -18,11 +19,13 @@ const theme = createTheme({
   respectReducedMotion: true,
   defaultRadius: 'md',
   cursorType: 'pointer',
-  fontFamily: 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", Ubuntu, sans-serif',
-  fontFamilyMonospace: 'ui-monospace, "SF Mono", "Cascadia Mono", "DejaVu Sans Mono", Menlo, Consolas, monospace',
+  fontFamily: fonts.text,
+  fontFamilyMonospace: fonts.mono,
+  fontSizes: { xs: sizes['text-xs'], sm: sizes['text-s'], md: sizes['text-m'], lg: sizes['text-l'] },
+  radius: { sm: sizes['radius-s'], md: sizes['radius-m'], lg: sizes['radius-l'] },
   headings: {
-    fontWeight: '650',
-    sizes: { h1: { fontSize: '1.6rem', lineHeight: '1.25' }, h2: { fontSize: '1.05rem' } },
+    fontWeight: sizes['weight-strong'],
+    sizes: { h1: { fontSize: sizes['text-2xl'], lineHeight: '1.25' }, h2: { fontSize: sizes['text-l'] } },
   },
 })
 
@@ -50,25 +53,24 @@ export const themeOf = (showPassword: string, language: 'en' | 'ru'): MantineThe
   },
 })
 
-/** Colours in light and dark. The library's own dimmed text has too little contrast. */
-const colours: Readonly<Record<`--${string}`, readonly [light: string, dark: string]>> = {
-  '--mantine-color-dimmed': ['#5b6570', '#a3aeab'],
-  '--mantine-color-placeholder': ['#6b7580', '#8d9895'],
-  '--mantine-color-body': ['#f7f8f8', '#111615'],
-  '--mantine-color-text': ['#16201e', '#e4eae8'],
-  '--mantine-color-error': ['#c02b2b', '#ff8787'],
-  '--ground': ['#ffffff', '#181f1d'],
-  '--line': ['#e3e7e6', '#2a3331'],
-  '--good': ['#0f7563', '#4db39d'],
-  '--warn': ['#b7791f', '#e0a33e'],
-  '--bad': ['#c02b2b', '#ff8787'],
-  // The series differ in lightness too, for readers who do not see the difference of hue.
-  '--chart-first': ['#0b5a4c', '#3aa08a'],
-  '--chart-first-fill': ['#0b5a4ccc', '#3aa08acc'],
-  '--chart-second': ['#d4781f', '#f3c48a'],
-  '--chart-second-fill': ['#d4781fcc', '#f3c48acc'],
-}
+/** The names that the library gives to colours of the look. Its own dimmed text has too little contrast. */
+const libraryNames = {
+  '--mantine-color-dimmed': 'dim',
+  '--mantine-color-placeholder': 'placeholder',
+  '--mantine-color-body': 'ground',
+  '--mantine-color-text': 'text',
+  '--mantine-color-error': 'bad',
+} as const
 
-const of = (index: 0 | 1) => Object.fromEntries(Object.entries(colours).map(([name, pair]) => [name, pair[index]]))
+const of = (scheme: 'light' | 'dark') => ({
+  ...schemeVariables(scheme),
+  ...Object.fromEntries(
+    Object.entries(libraryNames).map(([name, own]) => [name, colours[own][scheme === 'light' ? 0 : 1]]),
+  ),
+})
 
-export const variables: CSSVariablesResolver = () => ({ variables: {}, light: of(0), dark: of(1) })
+export const variables: CSSVariablesResolver = () => ({
+  variables: sharedVariables,
+  light: of('light'),
+  dark: of('dark'),
+})

@@ -29,11 +29,7 @@ const texts = {
   },
 }
 
-const pages = createHtmlPages(
-  `button { font: inherit; padding: .6rem 1.2rem; border: 1px solid currentColor; border-radius: .5rem }
-`,
-  'self',
-)
+const pages = createHtmlPages('', 'self')
 
 type PageDeps = { readonly notices: Notices; readonly brands: Pick<Brands, 'current'> }
 
@@ -65,7 +61,7 @@ export function unsubscribeRoute({ notices, brands }: PageDeps): PlainRoute {
       const of = notices.readUnsubscribe(secret)
       if (!of) return page(404, 'unknown', `<p>${texts.unknownAbout[language]}</p>`)
       if (request.method !== 'POST') {
-        const form = `<form method="post"><button type="submit">${texts.stop[language]}</button></form>`
+        const form = `<form method="post"><button class="button" type="submit">${texts.stop[language]}</button></form>`
         return page(200, 'title', `<p>${kinds[of.kind][language]}</p>${form}`)
       }
       await notices.unsubscribe(secret)

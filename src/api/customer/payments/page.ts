@@ -37,9 +37,7 @@ const texts = {
 }
 
 const pages = createHtmlPages(
-  `a, b { overflow-wrap: anywhere }
-button { font: inherit; padding: .6rem 1.2rem; border: 1px solid currentColor; border-radius: .5rem; cursor: pointer }
-`,
+  'h1 { font-size: var(--text-3xl) } a, b { overflow-wrap: anywhere } form { margin: var(--space-4) 0 }\n',
   'self',
 )
 
@@ -106,7 +104,7 @@ function show(payment: Payment, details: string | undefined, reader: PageReader)
   }
   const until = `<p><small>${texts.until[language]} ${escapeHtml(writeMoment(payment.expiresAt, reader))}</small></p>`
   if (payment.provider === 'sandbox') {
-    const form = `<form method="post"><button type="submit">${texts.pay[language]}</button></form>`
+    const form = `<form method="post"><button class="button" type="submit">${texts.pay[language]}</button></form>`
     return page(200, reader, amount, `<p>${texts.sandbox[language]}</p>${form}${until}`)
   }
   const where = `<p>${escapeHtml(details ?? '')}</p><p>${texts.purpose[language]} <b>${payment.id}</b></p>`

@@ -118,13 +118,16 @@ const apps: readonly {
 ]
 
 const pages = createHtmlPages(
-  `svg { display: block; width: 100%; max-width: 24rem; margin: 1rem auto; border-radius: .5rem; background: #fff }
-h2 { font-size: 1.1rem; margin: 1.5rem 0 .25rem }
-ul { padding: 0; list-style: none; display: flex; flex-wrap: wrap; gap: .5rem }
-ol { padding-left: 1.2rem }
-a { display: inline-block; padding: .5rem .9rem; border: 1px solid currentColor; border-radius: .5rem }
-a { color: inherit; text-decoration: none }
-a[aria-current] { font-weight: 600; background: color-mix(in srgb, currentColor 12%, transparent) }
+  `svg { display: block; width: 100%; max-width: 24rem; margin: 1rem auto; border-radius: var(--radius-m);
+background: #fff }
+h2 { font-size: var(--text-l); margin: var(--space-6) 0 var(--space-1) }
+ul { padding: 0; list-style: none; display: flex; flex-wrap: wrap; gap: var(--space-2) }
+ol { padding-left: var(--space-5) }
+main a { display: inline-block; padding: .5rem .9rem; border: 1px solid var(--line); border-radius: var(--radius-m);
+color: inherit; text-decoration: none; transition: border-color var(--fast) var(--ease) }
+main a:hover { border-color: var(--accent) }
+main a[aria-current] { font-weight: 600; background: var(--sunken) }
+main .button { color: #fff; border-color: var(--fill) }
 `,
   'none',
 )
@@ -150,7 +153,7 @@ export function writePage(content: PageContent, language: AnswerLanguage): strin
   const heading = device?.name ?? 'VPN'
   const markup = `<p>${meaningOf(view, language)}<br>
 <small>${factsOf(content, language)}</small></p>
-${canRenew(view) ? `<p><a href="${escapeHtml(content.renewUrl)}">${say('renewNow')}</a></p>` : ''}
+${canRenew(view) ? `<p><a class="button" href="${escapeHtml(content.renewUrl)}">${say('renewNow')}</a></p>` : ''}
 ${content.isForApps ? appsOf(content, language) : ''}
 ${wireguardOf(content, language)}
 ${devicesOf(content, language)}
