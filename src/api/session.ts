@@ -60,9 +60,12 @@ export function findCookie({ headers }: Pick<Request, 'headers'>, name: string):
   return undefined
 }
 
-/** Whether a browser brings a session cookie, valid or not. */
-export const hasSession = (request: Pick<Request, 'headers'>, kind: OwnerKind, publicUrl: string): boolean =>
-  Boolean(findCookie(request, cookieName(kind, isTls(publicUrl))))
+/** The session cookie of a browser, for pages that change nothing. */
+export const findSessionText = (
+  request: Pick<Request, 'headers'>,
+  kind: OwnerKind,
+  publicUrl: string,
+): string | undefined => findCookie(request, cookieName(kind, isTls(publicUrl))) || undefined
 
 const cookieNames = (['customer', 'operator'] as const).flatMap((kind) => [
   cookieName(kind, true),
@@ -71,7 +74,7 @@ const cookieNames = (['customer', 'operator'] as const).flatMap((kind) => [
 
 /** The credential of a request: its token, or else the session cookie of one kind. */
 export function findShown(request: Request, kind: OwnerKind, publicUrl: string): string | undefined {
-  return findToken(request) ?? (findCookie(request, cookieName(kind, isTls(publicUrl))) || undefined)
+  return findToken(request) ?? findSessionText(request, kind, publicUrl)
 }
 
 /** The secret of a session in the cookie that opens it; none in one that takes it back. */

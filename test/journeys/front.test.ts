@@ -70,14 +70,14 @@ describe.each([...enginesOf('sqlite')])('the public page on %s', (engine) => {
     expect([text.includes('₽333'), text.includes('for 2 devices')]).toEqual([true, true])
   })
 
-  test('a browser with a session, and /account, get the console; /?ref= stays a page for visitors', async () => {
+  test('/account gets the console; /?ref= and a browser with an unknown session get the public page', async () => {
     const isConsole = (text: string) => text.includes('id="console"')
     expect(isConsole((await open('/')).text)).toBe(false)
     expect(isConsole((await open('/?ref=7KQ2M9XV')).text)).toBe(false)
     expect(isConsole((await open('/account')).text)).toBe(true)
     const name = service.url.startsWith('https') ? '__Host-turnpike_customer' : 'turnpike_customer'
     const cookies = [`${name}=x`, `__Host-turnpike_customer=x`]
-    expect(isConsole((await open('/', { Cookie: cookies.join('; ') })).text)).toBe(true)
+    expect(isConsole((await open('/', { Cookie: cookies.join('; ') })).text)).toBe(false)
   })
 
   test("terms are the operator's Markdown without its HTML, and absent until they are set", async () => {

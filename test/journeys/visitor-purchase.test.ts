@@ -180,6 +180,43 @@ describe.each([...engines])('buying as a visitor on %s', (engine) => {
     expect(linksTo(email)).toHaveLength(1)
   })
 
+  test('a link for another address than that of the session names both, and pays only after a second button', async () => {
+    const [mine, theirs] = ['mine@example.com', 'theirs@example.com']
+    const browser = open('192.0.2.8')
+    await ask(browser, mine)
+    await go(browser, linksTo(mine)[0])
+    const session = browser.cookies.get('turnpike_customer')
+    await ask(open('192.0.2.9'), theirs)
+    const [link = ''] = linksTo(theirs)
+    expect((await browser.send(`/buy/continue?link=${link}`)).text).toContain(`the account of ${theirs}`)
+    const asked = await go(browser, link)
+    expect([payUrlIn(asked.text), browser.cookies.get('turnpike_customer')]).toEqual([undefined, session])
+    expect(asked.text).toContain(`signed in as ${mine}, but the link is for ${theirs}`)
+    const page = await browser.send('/buy/continue', { link, replace: 'yes' })
+    expect(payUrlIn(page.text)).toStartWith('/pay/')
+    expect(browser.cookies.get('turnpike_customer')).not.toBe(session)
+  })
+
+  test('a browser whose session has ended is a visitor again', async () => {
+    const browser = open('192.0.2.10')
+    const atRoot = async () => (await browser.send('/')).text.includes('id="calculator"')
+    browser.cookies.set('turnpike_customer', `tps_${'a'.repeat(43)}`)
+    expect([await atRoot(), (await browser.send(`/buy?${order}`)).status]).toEqual([true, 200])
+    await ask(browser, 'again@example.com')
+    await go(browser, linksTo('again@example.com')[0])
+    expect([await atRoot(), (await browser.send(`/buy?${order}`)).status]).toEqual([false, 303])
+  })
+
+  test('1,500 proxies and a raised price are refused before a letter, in words for visitors', async () => {
+    const browser = open('192.0.2.11')
+    const fields = { ...Object.fromEntries(new URLSearchParams(order)), email: 'many@example.com', method: 'sandbox' }
+    const many = await browser.send('/buy', { ...fields, count: '1500', price: '999999999' })
+    expect([many.status, many.text]).toEqual([400, expect.stringContaining('Number: must be from 1 to 1000')])
+    const raised = await browser.send('/buy', { ...fields, price: '1' })
+    expect(raised.text).toContain('The price has changed. Order again for the new one: ₽171.')
+    expect(linksTo('many@example.com')).toEqual([])
+  })
+
   test('reloads, the back button, two tabs, a phone and lost answers leave one account and one charge', async () => {
     const dice = createDice(48)
     const chance = (percent: number): boolean => dice(100) < percent

@@ -7,23 +7,25 @@ import type { Brand } from '../../domains/brand/rules.ts'
 import type { Customers } from '../../domains/customers/index.ts'
 import type { Payments } from '../../domains/payments/index.ts'
 import { isOpen, type Payment, toPay } from '../../domains/payments/rules.ts'
-import type { OpenedSession, Registration } from '../../domains/signin/index.ts'
+import type { Identities, OpenedSession, Registration } from '../../domains/signin/index.ts'
 import { readBytes } from '../body.ts'
 import type { PublicCatalogue } from '../customer/catalogue/public-catalogue.ts'
 import { readPurchase } from '../customer/payments/routes.ts'
 import { escapeHtml } from '../html-page.ts'
 import type { AnswerLanguage } from '../language.ts'
 import type { PlainRoute } from '../plain-route.ts'
-import { assertSameOrigin, findCookie, hasSession, isTls, toCookie, visitorOf } from '../session.ts'
+import { assertSameOrigin, findCookie, isTls, toCookie, visitorOf } from '../session.ts'
 import { sayRefusal } from './calculator.ts'
 import { orderText, priceOrder, readOrder, sayOrder, toPurchase, type VisitorOrder } from './order.ts'
 import { frontWriter, writePage } from './page.ts'
 import { readReferral } from './referral.ts'
 import { type FrontDeps, htmlHeaders, languageOfUrl, readShown, siteOf } from './routes.ts'
+import { findSignedIn } from './signed-in.ts'
 import type { Writer } from './writer.ts'
 
-export type BuyDeps = Pick<FrontDeps, 'readCatalogue' | 'brands' | 'publicUrl'> & {
-  readonly registration: Pick<Registration, 'askToBuy' | 'enterToBuy'>
+export type BuyDeps = Pick<FrontDeps, 'readCatalogue' | 'brands' | 'publicUrl' | 'signIn'> & {
+  readonly registration: Pick<Registration, 'askToBuy' | 'enterToBuy' | 'lookAtBuying'>
+  readonly identities: Pick<Identities, 'profile'>
   readonly payments: Pick<Payments, 'begin' | 'methods'>
   readonly customers: Pick<Customers, 'payerOf'>
   readonly sha256: (text: string) => Uint8Array
@@ -115,9 +117,13 @@ function page(deps: BuyDeps, { brand, language, writer }: Visit, title: string, 
   return new Response(text, { status: also.status ?? 200, headers })
 }
 
-const refusalOf = ({ writer }: Visit, refusal: Refusal): string =>
-  `<p class="none">${escapeHtml(sayRefusal(writer, refusal))}</p><p>${writer.say('notCharged')}</p>
-<p><a href="/?lang=${writer.language}">${writer.say('back')}</a> · <a href="/account">${writer.say('account')}</a></p>`
+function refusalOf({ writer }: Visit, refusal: Refusal): string {
+  const { say, rub, language } = writer
+  const { price_rub: price } = refusal.reason === 'price_changed' ? (refusal.params as { price_rub?: number }) : {}
+  const text = price === undefined ? escapeHtml(sayRefusal(writer, refusal)) : `${say('priceNow')}: ${rub(price)}.`
+  return `<p class="none">${text}</p><p>${say('notCharged')}</p>
+<p><a href="/?lang=${language}">${say('back')}</a> · <a href="/account">${say('account')}</a></p>`
+}
 
 const readForm = async (request: Request): Promise<URLSearchParams> =>
   new URLSearchParams(new TextDecoder().decode(await readBytes(request)))
@@ -129,7 +135,7 @@ function priced({ priceList }: PublicCatalogue, order: VisitorOrder): Kopecks {
 
 /** The order, its price, and the form for the e-mail address. */
 async function showOrder(deps: BuyDeps, request: Request, visit: Visit): Promise<Response> {
-  if (hasSession(request, 'customer', deps.publicUrl())) {
+  if (await findSignedIn(deps, request)) {
     return new Response(null, { status: 303, headers: { Location: '/account' } })
   }
   const { writer, language } = visit
@@ -175,6 +181,8 @@ async function sendLetter(deps: BuyDeps, request: Request, visit: Visit, from: A
   if (price > accepted) {
     throw new Refusal('price_changed', { price_rub: toRoubles(price), max_price_rub: toRoubles(kopecks(accepted)) })
   }
+  // Before the letter is sent: the payment would refuse it after the account was opened.
+  readPurchase(toPurchase(order, Number(price) / 100))
   const method = (await deps.payments.methods()).find((each) => each.method === form.get('method'))
   if (!method) throw refuseField('method', 'payment_method')
   // A method has a smallest amount. The part above the price stays on the balance.
@@ -199,16 +207,25 @@ async function sendLetter(deps: BuyDeps, request: Request, visit: Visit, from: A
 /** The page of the letter's link has a button, because mail servers and messengers open links by themselves. */
 async function showLink(deps: BuyDeps, request: Request, visit: Visit): Promise<Response> {
   const link = new URL(request.url).searchParams.get('link') ?? ''
-  return page(deps, visit, visit.writer.say('confirm'), linkForm(visit, link, false))
+  const { email } = await deps.registration.lookAtBuying(link)
+  const { say } = visit.writer
+  return page(deps, visit, say('confirm'), `<p>${say('confirmAbout', { email })}</p>${linkForm(visit, link)}`)
 }
 
-function linkForm({ writer: { say, language } }: Visit, link: string, asksCode: boolean): string {
-  const code = asksCode
-    ? `<label>${say('code')}<input name="code" autocomplete="one-time-code" maxlength="32" required></label>`
-    : ''
-  return `<p>${say('confirmAbout')}</p><form action="/buy/continue?lang=${language}" method="post">
-<input type="hidden" name="link" value="${escapeHtml(link)}">${code}
+function linkForm({ writer: { say, language } }: Visit, link: string, more = ''): string {
+  return `<form action="/buy/continue?lang=${language}" method="post">
+<input type="hidden" name="link" value="${escapeHtml(link)}">${more}
 <button class="button" type="submit">${say('goOn')}</button></form>`
+}
+
+const mayReplace = '<input type="hidden" name="replace" value="yes">'
+
+/** Who is signed in with this browser, if the link is for another address: the owner of the link would get the money. */
+async function findReplaced(deps: BuyDeps, request: Request, email: string): Promise<string | undefined> {
+  const session = await findSignedIn(deps, request)
+  if (!session) return undefined
+  const { login, email: known } = await deps.identities.profile(session.owner)
+  return [login, known].includes(email) ? undefined : (known ?? login ?? session.owner.id)
 }
 
 const asksForCode = ({ details }: Refusal): boolean =>
@@ -219,12 +236,23 @@ async function enterAndPay(deps: BuyDeps, request: Request, visit: Visit, from: 
   const form = await readForm(request)
   const link = form.get('link') ?? ''
   const code = form.get('code') ?? undefined
+  const { say } = visit.writer
+  if (form.get('replace') !== 'yes') {
+    const { email } = await deps.registration.lookAtBuying(link)
+    const name = await findReplaced(deps, request, email)
+    if (name !== undefined) {
+      const stay = `<p><a href="/account">${say('stay', { name })}</a></p>`
+      const content = `<p>${say('replaceAbout', { name, email })}</p>${linkForm(visit, link, mayReplace)}${stay}`
+      return page(deps, visit, say('confirm'), content)
+    }
+  }
   let entered: Awaited<ReturnType<Registration['enterToBuy']>>
   try {
     entered = await deps.registration.enterToBuy({ link, code }, visitorOf(request, from))
   } catch (error) {
     if (!(error instanceof Refusal) || !asksForCode(error)) throw error
-    return page(deps, visit, visit.writer.say('confirm'), linkForm(visit, link, true))
+    const input = `<label>${say('code')}<input name="code" autocomplete="one-time-code" maxlength="32" required></label>`
+    return page(deps, visit, say('confirm'), linkForm(visit, link, mayReplace + input))
   }
   const { opened, buying } = entered
   const { session, secret } = opened
@@ -235,7 +263,7 @@ async function enterAndPay(deps: BuyDeps, request: Request, visit: Visit, from: 
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
     // The visitor is signed in: the link has been used up.
-    return page(deps, visit, visit.writer.say('notDone'), refusalOf(visit, error), { status: 400, cookies })
+    return page(deps, visit, say('notDone'), refusalOf(visit, error), { status: 400, cookies })
   }
 }
 

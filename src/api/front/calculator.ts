@@ -2,8 +2,8 @@ import { toRoubles } from '../../core/money.ts'
 import { Refusal, toSentDetails } from '../../core/refusal.ts'
 import { type Catalogue, priceDedicated, type Step } from '../../domains/pricing/rules.ts'
 import { escapeHtml } from '../html-page.ts'
-import { problemsOf, sentencesOf } from '../language.ts'
-import { kindTexts, stockTexts } from './texts.ts'
+import { type AnswerLanguage, problemsOf, sentencesOf } from '../language.ts'
+import { kindTexts, stockTexts, texts } from './texts.ts'
 import type { Writer } from './writer.ts'
 
 /** What a visitor asks the price of. */
@@ -88,11 +88,24 @@ export function writePrice(writer: Writer, priceList: Catalogue | undefined, ask
   }
 }
 
-/** A field's problem is said without the field's name in the API. */
+/** The labels of fields, by their names in the API. */
+const labels: Readonly<Record<string, Readonly<Record<AnswerLanguage, string>>>> = {
+  count: texts.count,
+  period: texts.period,
+  country: texts.country,
+  country_code: texts.country,
+  ipv: texts.kind,
+  email: texts.email,
+  method: texts.method,
+}
+
+/** A field's problem is said with the label of the field, not with its name in the API. */
 export function sayRefusal({ language }: Writer, refusal: Refusal): string {
   const details = toSentDetails(refusal.details, problemsOf[language])
-  const [first] = Array.isArray(details) ? (details as readonly { readonly problem: string }[]) : []
-  return first?.problem ?? refusal.say(sentencesOf[language])
+  const [first] = Array.isArray(details) ? (details as readonly { field: string; problem: string }[]) : []
+  if (!first) return refusal.say(sentencesOf[language])
+  const label = labels[first.field.replace(/^purchase\./, '')]
+  return label ? `${label[language]}: ${first.problem}` : first.problem
 }
 
 function discountsOf({ say }: Writer, { dedicated }: Catalogue, { ipv, count, period }: PriceQuestion): string[] {

@@ -8,16 +8,15 @@ import type { PublicCatalogue } from '../customer/catalogue/public-catalogue.ts'
 import { type AnswerLanguage, pageLanguageOf } from '../language.ts'
 import { createStrangerLimit } from '../public-api.ts'
 import { createSharedAnswer } from '../respond.ts'
-import { hasSession } from '../session.ts'
 import { readAsked, writePrice } from './calculator.ts'
 import { policyOf, type Site, textIn, writeFront, writeTextPage } from './page.ts'
 import { keepReferral, readReferral } from './referral.ts'
+import { findSignedIn, type SignedInDeps } from './signed-in.ts'
 import { createWriter } from './writer.ts'
 
-export type FrontDeps = {
+export type FrontDeps = SignedInDeps & {
   readonly readCatalogue: () => Promise<PublicCatalogue>
   readonly brands: Pick<Brands, 'current'>
-  readonly publicUrl: () => string
   readonly drawPicture: (accent: string) => Uint8Array
   readonly icon: () => Promise<string>
   /** Whether visitors buy by e-mail; otherwise they sign in first. */
@@ -72,9 +71,11 @@ export function frontRoutes(deps: FrontDeps, consoleRoutes: readonly ConsoleRout
   const [home, ...others] = own
   const root: ConsoleRoute = {
     path: '/',
-    answer: (request, visit) =>
-      (hasSession(request, 'customer', deps.publicUrl()) ? atRoot : home)?.answer(request, visit) ??
-      Promise.reject(new Refusal('path_not_found')),
+    async answer(request, visit) {
+      // While the database does not answer, the console says so.
+      const isSignedIn = await findSignedIn(deps, request).then(Boolean, () => true)
+      return (isSignedIn ? atRoot : home)?.answer(request, visit) ?? Promise.reject(new Refusal('path_not_found'))
+    },
   }
   return [root, ...others, ...consoleRoutes.filter(({ path }) => path !== '/')]
 }

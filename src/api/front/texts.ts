@@ -98,9 +98,17 @@ export const texts = {
   ),
   confirm: pair('Continue your purchase', 'Продолжить покупку'),
   confirmAbout: pair(
-    'Press the button to open your account and to pay.',
-    'Нажмите кнопку, чтобы открыть учётную запись и оплатить.',
+    'The purchase goes to the account of {email}. Press the button to open it and to pay.',
+    'Покупка появится в учётной записи {email}. Нажмите кнопку, чтобы открыть её и оплатить.',
   ),
+  replaceAbout: pair(
+    'In this browser you are signed in as {name}, but the link is for {email}. If you continue, you are signed in as ' +
+      '{email}, and what you pay goes to that account.',
+    'В этом браузере вы вошли как {name}, а ссылка — для {email}. Если продолжить, вы войдёте как {email}, и оплата ' +
+      'поступит в ту учётную запись.',
+  ),
+  stay: pair('Stay signed in as {name}', 'Остаться как {name}'),
+  priceNow: pair('The price has changed. Order again for the new one', 'Цена изменилась. Закажите заново по новой'),
   code: pair('Code of the second factor', 'Код второго фактора'),
   payNow: pair('Pay', 'Оплатить'),
   payNowAbout: pair(

@@ -132,7 +132,8 @@ export const sentences = {
   node_present: (of: { version: string }) => pair(`it reports, version ${of.version}`, ''),
   node_unbilled: (of: { name: string; megabits: number; gigabytes: number }) =>
     pair(
-      `${of.gigabytes} GB beyond its bandwidth were not billed, the last of them within a day; the bandwidth is ${of.megabits} Mbit/s now`,
+      `${of.gigabytes} GB beyond its bandwidth were not billed, the last of them within a day; ` +
+        `the bandwidth is ${of.megabits} Mbit/s now`,
       `if its network is faster, run "turnpike node link ${of.name} MBIT"; if not, the node lies: whose machine is it?`,
     ),
   node_link_full: (of: { name: string; megabits: number; used: number }) =>

@@ -141,7 +141,8 @@ export const russianSentences: DoctorSentences = {
   node_present: (of) => pair(`на связи, версия ${of.version}`, ''),
   node_unbilled: (of) =>
     pair(
-      `за ${of.gigabytes} ГБ сверх канала не взята плата, последний раз — за минувшие сутки; сейчас канал ${of.megabits} Мбит/с`,
+      `за ${of.gigabytes} ГБ сверх канала не взята плата, последний раз — за минувшие сутки; ` +
+        `сейчас канал ${of.megabits} Мбит/с`,
       `если его сеть быстрее, выполните «turnpike node link ${of.name} MBIT»; если нет, узел лжёт: чья это машина?`,
     ),
   node_link_full: (of) =>

@@ -39,6 +39,10 @@ export async function askToBuy(deps: RegistrationDeps, given: Buying, visitor: V
   deps.mail.post(letterOf('buy', known?.email ?? email, `${deps.siteUrl()}/buy/continue?link=${link.text}`))
 }
 
+/** The purchase of a link, which stays usable. */
+export const lookAtBuying = async (deps: RegistrationDeps, link: string): Promise<Buying> =>
+  readBuying(await deps.signIn.loadLink(link))
+
 /** Signs in by the link, with a new account for a new address, and returns the purchase to continue. */
 export async function enterToBuy(
   deps: RegistrationDeps,

@@ -1,5 +1,5 @@
 import { bind } from '../../core/bind.ts'
-import { askToBuy, enterToBuy } from './buying.ts'
+import { askToBuy, enterToBuy, lookAtBuying } from './buying.ts'
 import type { IdentitiesDeps } from './identities.ts'
 import * as identities from './identities.ts'
 import { assertPassword } from './passwords.ts'
@@ -36,5 +36,6 @@ export const createRegistration = (given: Parameters<typeof registration.withBuc
     eraseCustomer: registration.eraseCustomer,
     askToBuy,
     enterToBuy,
+    lookAtBuying,
   }),
 })

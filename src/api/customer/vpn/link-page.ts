@@ -174,7 +174,8 @@ const gigabytes = (bytes: bigint): string => (Number(bytes) / Number(bytesInGiga
 function factsOf({ view, configuration, nowMs }: PageContent, language: AnswerLanguage): string {
   const say = (text: keyof typeof texts): string => texts[text][language]
   const { subscription } = view
-  const days = Math.max(0, Math.floor((subscription.expiresAt - nowMs) / dayMs))
+  // Rounded up, as in the console.
+  const days = Math.max(0, Math.ceil((subscription.expiresAt - nowMs) / dayMs))
   const forms =
     language === 'ru' ? { one: 'день', few: 'дня', many: 'дней', other: 'дня' } : { one: 'day', other: 'days' }
   const limit = subscription.trafficLimit
