@@ -36,7 +36,7 @@ function isReceiptRight(bill: Created, hundredths: number, receipt: Receipt | un
 type Shop = { readonly id: string; readonly secret: string }
 
 /** A fake YooKassa API v3 as a function from request to answer. `urlOf` says where payers are sent. */
-function createYookassa(
+export function createYookassa(
   shop: Shop,
   is: { readonly test?: boolean; readonly wantsReceipt?: boolean },
   now: () => number,

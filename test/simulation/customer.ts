@@ -37,15 +37,21 @@ export class Customer {
   readonly proxies: number[] = []
   readonly orders: string[] = []
   readonly subscriptions: string[] = []
+  readonly payments: string[] = []
   private running = 0
+  /** The customer has begun a payment. */
+  onPayment: (payment: string) => void = () => {}
 
   constructor(
     readonly world: World,
     readonly name: string,
-    readonly id: string,
-    readonly token: string,
+    private readonly account: { readonly id: string; readonly token: string; readonly login: string },
   ) {
     this.process = world.start(name)
+  }
+
+  get login(): string {
+    return this.account.login
   }
 
   get isIdle(): boolean {
@@ -70,7 +76,7 @@ export class Customer {
       const response = await fetch(`${shopUrl}/api/v1${path}`, {
         method,
         headers: {
-          authorization: `Bearer ${this.token}`,
+          authorization: `Bearer ${this.account.token}`,
           ...(body && { 'content-type': 'application/json' }),
           ...(key !== undefined && { 'idempotency-key': key }),
         },
@@ -88,7 +94,15 @@ export class Customer {
   /** Asks under the key until the shop accepts or refuses for good. `sends` requests run at the same time at most. */
   async buy(key: string, path: string, body: Readonly<Record<string, unknown>>, isImpatient: boolean): Promise<void> {
     const known = this.purchases.get(key)
-    const purchase = known ?? { customer: this.id, key, path, body, answer: undefined, refusal: undefined, waiting: 0 }
+    const purchase = known ?? {
+      customer: this.account.id,
+      key,
+      path,
+      body,
+      answer: undefined,
+      refusal: undefined,
+      waiting: 0,
+    }
     this.purchases.set(key, purchase)
     for (let sent = 0; ; sent += 1) {
       // A program that repeats beside its own earlier request, as one behind a proxy with a short timeout does.
@@ -131,9 +145,13 @@ export class Customer {
 
   private learn(text: string): void {
     const { data } = JSON.parse(text) as {
-      data: { order_id?: string; uuid?: string; proxies?: readonly { readonly id: number }[] }
+      data: { order_id?: string; uuid?: string; payment_id?: string; proxies?: readonly { readonly id: number }[] }
     }
     if (data.order_id !== undefined) this.orders.push(data.order_id)
+    if (data.payment_id !== undefined) {
+      this.payments.push(data.payment_id)
+      this.onPayment(data.payment_id)
+    }
     if (data.uuid !== undefined) this.subscriptions.push(data.uuid)
     for (const { id } of data.proxies ?? []) if (!this.proxies.includes(id)) this.proxies.push(id)
   }

@@ -1,7 +1,7 @@
 /**
  * The simulation as a command.
  *
- *     npm run simulate -- --seeds N [--from N]     npm run simulate -- --seed N [--trace]
+ *     npm run simulate -- --seeds N [--from N] [--short]     npm run simulate -- --seed N [--short] [--trace]
  *
  * Runs seeds one after another. A seed that breaks a promise is shrunk, its trace is printed, and the command exits
  * with 1. `--seed` repeats one.
@@ -16,6 +16,7 @@ const { values } = parseArgs({
     seeds: { type: 'string' },
     from: { type: 'string' },
     trace: { type: 'boolean' },
+    short: { type: 'boolean' },
   },
 })
 const first = Number(values.seed ?? values.from ?? 1)
@@ -26,7 +27,7 @@ const template = await makeTemplate()
 const startedAt = performance.now()
 const totals = { purchases: 0, crashes: 0, broken: 0 }
 for (let seed = first; seed < first + count; seed += 1) {
-  const result = await runSeed(template, seed)
+  const result = await runSeed(template, seed, values.short === true ? 'short' : 'long')
   totals.purchases += result.purchases
   totals.crashes += result.crashes
   if (values.trace === true) console.log(result.trace.join('\n'))

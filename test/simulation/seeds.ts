@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { plans } from './plan.ts'
+import { type Length, plans } from './plan.ts'
 import { type Outcome, simulate } from './simulation.ts'
 import type { Template } from './template.ts'
 
@@ -12,9 +12,9 @@ export type SeedResult = Outcome & {
 const maxShrinks = 300
 
 /** Runs the plan of a seed; the same seed is the same run. */
-export async function runSeed(template: Template, seed: number): Promise<SeedResult> {
+export async function runSeed(template: Template, seed: number, length: Length): Promise<SeedResult> {
   const seen: { outcome: Outcome; runs: number } = { outcome: { trace: [], purchases: 0, crashes: 0 }, runs: 0 }
-  const property = fc.asyncProperty(plans, async (plan) => {
+  const property = fc.asyncProperty(plans[length], async (plan) => {
     seen.runs += 1
     // Keeps the shortest plan that was found until then.
     if (seen.runs > maxShrinks) return

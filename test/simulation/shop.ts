@@ -20,7 +20,7 @@ export const vault = createVault(new Uint8Array(32))
 export const shopHost = 'shop.example.net'
 export const shopUrl = `https://${shopHost}`
 /** The address of a simulated client; most have the same. */
-const fromHeader = 'x-simulated-from'
+export const fromHeader = 'x-simulated-from'
 const sourceOf = ({ headers }: Request) => readAddress(headers.get(fromHeader) ?? '198.51.100.7')
 
 export const configOf = (folder: string): Config =>

@@ -1,11 +1,14 @@
+import { join } from 'node:path'
 import { openDatabase } from '../../src/db/open.ts'
 import type { Database } from '../../src/db/transaction.ts'
 import { Customer } from './customer.ts'
+import { Carried, Gateway } from './gateway.ts'
 import { checkRows, openReader } from './invariants.ts'
 import { Network } from './network.ts'
-import type { Action, Plan } from './plan.ts'
+import { type Action, type Fault, type Plan, parties } from './plan.ts'
+import { Provider, providerHost } from './provider.ts'
 import { openShop, type RunningShop, shopHost } from './shop.ts'
-import { copyTemplate, type Template } from './template.ts'
+import { copyTemplate, pool, type Template } from './template.ts'
 import { BrokenPromise, World } from './world.ts'
 
 /** How a simulation went. */
@@ -32,6 +35,13 @@ function withTrace(error: unknown, trace: readonly string[]): Error {
   return Object.assign(new Error(`${found}\n${trace.join('\n')}`), { cause: error })
 }
 
+/** Usage is reported and payments are asked for within this time. */
+const settledMs = 12_000
+const lookMs = 500
+const payerMs = 3_000
+const trafficBytes = 8_000_000
+const maxPages = 1_073_741_823
+
 /** Verifiers of the schema, which nothing here changes. */
 const ofDatabase = ['schema', 'integrity']
 
@@ -45,10 +55,15 @@ class Simulation {
   private readonly db: Database
   private readonly reader
   private readonly customers: readonly Customer[]
+  private readonly provider
+  private readonly gateways: readonly Gateway[]
+  private readonly carried = new Carried()
   private shop: RunningShop | undefined
   private crashes = 0
   private shopSteps = 0
   private keys = 0
+  private shopAheadMs = 0
+  private isDiskFull = false
   /** Ends of crashed shops, which a new one waits for. */
   private closing: Promise<unknown> = Promise.resolve()
   private readonly log: string[] = []
@@ -63,8 +78,20 @@ class Simulation {
     this.db = openDatabase(copy.address)
     this.reader = openReader(copy.address)
     this.customers = template.customers.map(
-      ({ id, token }, index) => new Customer(this.world, `customer ${index + 1}`, id, token),
+      ({ id, token, login }, index) => new Customer(this.world, `customer ${index + 1}`, { id, token, login }),
     )
+    this.provider = new Provider(this.world)
+    for (const customer of this.customers) customer.onPayment = (payment) => this.letPay(payment)
+    this.network.add(providerHost, {
+      name: 'provider',
+      process: () => this.provider.process,
+      answer: this.provider.answer,
+    })
+    const usesGateways = plan.actions.some(({ what }) => what === 'use traffic')
+    this.gateways = template.gateways.flatMap((key, index) => {
+      const name = `gateway ${index + 1}`
+      return usesGateways ? new Gateway(this.world, name, join(copy.folder, name), key, this.carried) : []
+    })
     this.network.add(shopHost, {
       name: 'shop',
       process: () => this.shop?.process,
@@ -79,8 +106,12 @@ class Simulation {
     this.startShop()
     await this.world.run(() => this.shop !== undefined)
     this.world.crashesAt = (process) => process.name === 'shop' && this.crashesNow()
+    for (const gateway of this.gateways) gateway.start()
     for (const action of this.plan.actions) {
       this.world.schedule(undefined, action.atMs, action.what, () => this.act(action))
+    }
+    for (const fault of this.plan.faults) {
+      if (fault.kind !== 'crash') this.world.schedule(undefined, fault.atMs, fault.kind, () => this.strike(fault))
     }
     const end = { isOver: false }
     const lastMs = Math.max(...this.plan.actions.map(({ atMs }) => atMs))
@@ -90,7 +121,10 @@ class Simulation {
     this.network.heal()
     this.world.crashesAt = () => false
     this.world.note('all faults end')
-    await this.world.run(() => this.shop !== undefined && this.customers.every((each) => each.isIdle))
+    this.setDiskFull(false)
+    for (const gateway of this.gateways) if (!gateway.isRunning) gateway.start()
+    const actors = [...this.customers, this.provider]
+    await this.world.run(() => this.shop !== undefined && actors.every((each) => each.isIdle))
     await this.checkEnd()
     return {
       trace: this.world.trace,
@@ -101,6 +135,7 @@ class Simulation {
 
   async close(): Promise<void> {
     this.shop?.process.crash('at the end')
+    for (const gateway of this.gateways) gateway.kill('at the end')
     await this.closing
     await this.db.close()
     this.reader.close()
@@ -114,6 +149,7 @@ class Simulation {
   private startShop(): void {
     const { world, plan } = this
     const process = world.start('shop')
+    process.clockAheadMs = this.shopAheadMs
     process.onCrash(() => {
       this.shop = undefined
       // Ends after the transactions that the crash has rolled back.
@@ -137,11 +173,64 @@ class Simulation {
     })
   }
 
+  /** Most payers pay within seconds, some never or not after all. */
+  private letPay(payment: string): void {
+    const luck = this.world.chance('what a payer does', 10)
+    if (luck === 0) return
+    const delayMs = this.world.chance('time of a payer', payerMs)
+    this.world.schedule(undefined, delayMs, 'a payer acts', () => {
+      this.provider.change(payment, luck === 1 ? 'cancel' : 'pay')
+    })
+  }
+
+  /** Lets simulated time pass. */
+  private async pass(ms: number): Promise<void> {
+    const end = { isOver: false }
+    this.world.schedule(undefined, ms, 'time passes', () => (end.isOver = true))
+    await this.world.run(() => end.isOver)
+  }
+
+  private strike(fault: Exclude<Fault, { kind: 'crash' }>): void {
+    const { world } = this
+    if (fault.kind === 'kill gateway') {
+      const gateway = this.gateways[fault.gateway]
+      if (!gateway?.isRunning) return
+      gateway.kill('')
+      world.schedule(undefined, fault.downMs, 'start of a gateway', () => {
+        if (!gateway.isRunning) gateway.start()
+      })
+    } else if (fault.kind === 'cut') {
+      const [from = 'shop', to = 'shop'] = [parties[fault.from], parties[fault.to]]
+      if (from === to) return
+      this.network.setCut(from, to, true)
+      world.schedule(undefined, fault.forMs, 'a link is mended', () => this.network.setCut(from, to, false))
+    } else if (fault.kind === 'clock') {
+      world.note(`the clock of ${fault.of === 0 ? 'the shop' : `gateway ${fault.of}`} is set ${fault.aheadMs} ms ahead`)
+      if (fault.of > 0) this.gateways[fault.of - 1]?.setClock(fault.aheadMs)
+      else {
+        this.shopAheadMs = fault.aheadMs
+        if (this.shop) this.shop.process.clockAheadMs = fault.aheadMs
+      }
+    } else {
+      this.setDiskFull(true)
+      world.schedule(undefined, fault.forMs, 'space on the disk', () => this.setDiskFull(false))
+    }
+  }
+
+  /** SQLite refuses more pages with SQLITE_FULL, as on a full disk. */
+  private setDiskFull(isFull: boolean): void {
+    if (isFull === this.isDiskFull) return
+    this.isDiskFull = isFull
+    this.world.note(isFull ? 'the disk is full' : 'the disk has space again')
+    // It waits for the transaction that runs, which waits for the simulation.
+    void this.db.transact((tx) => tx.all(`PRAGMA max_page_count = ${isFull ? 1 : maxPages}`))
+  }
+
   /** A crash comes at its step, counted over all runs of the shop. */
   private crashesNow(): boolean {
     this.shopSteps += 1
-    const fault = this.plan.faults.find(({ step }) => step === this.shopSteps)
-    if (!fault) return false
+    const fault = this.plan.faults.find((each) => each.kind === 'crash' && each.step === this.shopSteps)
+    if (fault?.kind !== 'crash') return false
     this.crashes += 1
     this.world.schedule(undefined, fault.downMs, 'start of the shop', () => {
       void this.world.real(this.closing).then(() => this.startShop())
@@ -167,6 +256,16 @@ class Simulation {
     const id = customer.pick('a proxy', customer.proxies)
     if (what === 'prolong' && id !== undefined) order('/dedicated/prolong', { ids: [id], period: 7 })
     if (what === 'replace' && id !== undefined) order('/dedicated/replace', { id })
+    if (what === 'top up') order('/payments', { amount_rub: 50 + size, method: 'card' })
+    const purchase = { product: 'dedicated', country_code, period: 7, count: 1, ipv: 4 }
+    if (what === 'pay and buy') order('/payments', { amount_rub: 100, method: 'card', purchase })
+    const payment = customer.pick('a payment', customer.payments)
+    if (what === 'charge back' && payment !== undefined) this.provider.change(payment, 'charge back')
+    const gateway = this.gateways[size % Math.max(1, this.gateways.length)]
+    if (what === 'use traffic' && gateway) {
+      this.world.note(`${customer.name} uses ${gateway.name}`)
+      gateway.carry(customer.login, pool, (1 + size) * trafficBytes)
+    }
     const known = customer.pick('a purchase', [...customer.purchases.values()])
     if (what === 'repeat a purchase' && known) {
       this.world.note(`${customer.name}: ${what} (key ${known.key})`)
@@ -177,6 +276,7 @@ class Simulation {
   /** After every commit. */
   private async check(): Promise<void> {
     await checkRows(this.reader)
+    if (this.gateways.length > 0) await this.checkBytes()
     for (const { orders, name } of this.customers) {
       const found = await this.reader.all<{ id: string }>(
         `SELECT id FROM orders WHERE id IN (${orders.map((_, index) => `$${index + 1}`).join() || 'NULL'})`,
@@ -191,6 +291,12 @@ class Simulation {
   /** What every purchase and the whole shop must look like once everything has ended. */
   private async checkEnd(): Promise<void> {
     await this.check()
+    for (let leftMs = settledMs; ; leftMs -= lookMs) {
+      const problem = (await this.findUnbilled()) ?? (await this.findUnpaid())
+      if (problem === undefined) break
+      if (leftMs <= 0) throw new BrokenPromise(problem)
+      await this.pass(lookMs)
+    }
     const { verifiers } = this.openedShop().services
     for (const { verify, name } of verifiers) {
       if (ofDatabase.includes(name)) continue
@@ -198,6 +304,42 @@ class Simulation {
       const [found] = findings
       if (found) throw new BrokenPromise(`verify finds nothing: it finds ${toText(found)}`)
     }
+  }
+
+  /** The bytes that the shop has counted, by byte account. */
+  private async counted(): Promise<ReadonlyMap<string, number>> {
+    const rows = await this.reader.all<{ subject: string; bytes: bigint }>(
+      'SELECT subject, SUM(believed_received + believed_sent) AS bytes FROM usage_counts GROUP BY subject',
+    )
+    return new Map(rows.map(({ subject, bytes }) => [subject, Number(bytes)]))
+  }
+
+  private async checkBytes(): Promise<void> {
+    for (const [subject, bytes] of await this.counted()) {
+      if (bytes > this.carried.of(subject))
+        throw new BrokenPromise(`no byte is billed that was not carried: ${bytes} of ${subject}`)
+    }
+  }
+
+  /** Carried bytes that are not billed, beyond those that kills may lose. */
+  private async findUnbilled(): Promise<string | undefined> {
+    const counted = await this.counted()
+    for (const key of this.carried.keys()) {
+      const missing = this.carried.of(key) - (counted.get(key) ?? 0)
+      if (missing > this.carried.lostOf(key)) return `carried bytes are billed: ${missing} of ${key} are not`
+    }
+    return undefined
+  }
+
+  /** A payment whose money is not on the balance as payers have paid it, and not taken it back. */
+  private async findUnpaid(): Promise<string | undefined> {
+    for (const { id, credited, debited } of await this.reader.all<{ id: string; credited: bigint; debited: bigint }>(
+      'SELECT id, credited, debited FROM payments',
+    )) {
+      if (Number(credited - debited) !== this.provider.paidFor(id))
+        return `a payment is credited as it was paid: not so for ${id}`
+    }
+    return undefined
   }
 
   /** Runs work in the shop's process to its end. */

@@ -12,17 +12,26 @@ import catalogue from '../../src/domains/pricing/catalogue.yaml'
 import { runtimeWith } from '../harness/clock.ts'
 import { memoryFolder } from '../harness/memory.ts'
 import { addStockGateway } from '../harness/stock-gateway.ts'
+import { gateways } from './plan.ts'
+import { providerShop } from './provider.ts'
 import { configOf, vault } from './shop.ts'
 
-type TemplateCustomer = { readonly id: string; readonly token: string }
+type TemplateCustomer = { readonly id: string; readonly token: string; readonly login: string }
 
 /** The database that every simulation begins with. */
-export type Template = { readonly folder: string; readonly customers: readonly TemplateCustomer[]; remove(): void }
+export type Template = {
+  readonly folder: string
+  readonly customers: readonly TemplateCustomer[]
+  /** Join keys of gateways. */
+  readonly gateways: readonly string[]
+  remove(): void
+}
 
 const startedAt = Date.UTC(2026, 0, 15, 12)
 /** Enough for a few purchases of each, so that accounts and stock run out. */
 const startingBalance = kopecks(60_000n)
 const customerCount = 3
+export const pool = 'datacenter'
 const fileName = 'turnpike.db'
 
 /** Makes the database: prices, little stock, and customers with money. */
@@ -33,26 +42,54 @@ export async function makeTemplate(): Promise<Template> {
     await migrate(db, readMigrations())
     const runtime = { ...runtimeWith({ read: () => startedAt - 60_000 }), stalls: noStalls }
     const services = createServices(db, runtime, shopConfigOf(configOf(folder), vault))
+    services.premium.exits.isServed = async () => true
     await db.transact((tx) => services.customers.decideMode(tx, 'production'))
     await db.transact(async (tx) => void (await services.pricing.apply(tx, catalogue)))
     const customers = await addCustomers(services)
     await addStock(services)
     await addVpnNode(services)
-    return { folder, customers, remove: () => rmSync(folder, { recursive: true, force: true }) }
+    const keys = await addGateways(services)
+    await services.providers.set('yookassa', {
+      methods: undefined,
+      fee: none,
+      min: none,
+      max: none,
+      secret: providerShop.secret,
+      settings: new Map([['shop_id', providerShop.id]]),
+    })
+    return { folder, customers, gateways: keys, remove: () => rmSync(folder, { recursive: true, force: true }) }
   } finally {
     await db.close()
   }
 }
 
-async function addCustomers({ customers, db, ledger }: Services): Promise<TemplateCustomer[]> {
+const none = new Map<string, string>()
+
+async function addCustomers({ customers, db, ledger, premium }: Services): Promise<TemplateCustomer[]> {
   const made: TemplateCustomer[] = []
   for (let count = 1; count <= customerCount; count += 1) {
     const { id } = await customers.create(`customer ${count}`)
     await db.transact((tx) => ledger.credit(tx, id, startingBalance, 'operator', 'top-up'))
     const { text } = await customers.issueToken(id, { name: 'simulated' })
-    made.push({ id, token: text })
+    await premium.traffic.buy(
+      { by: { customer: id, token: null }, key: undefined },
+      { pool, tenths: 1, subuser: undefined },
+    )
+    const [subuser] = await db.all<{ login: string }>('SELECT login FROM subusers WHERE customer_id = $1', [id])
+    made.push({ id, token: text, login: subuser?.login ?? '' })
   }
   return made
+}
+
+/** Gateways that the simulation joins with their keys. */
+async function addGateways({ db, fleet }: Services): Promise<string[]> {
+  const keys: string[] = []
+  for (let count = 1; count <= gateways; count += 1) {
+    const name = `gateway-${count}`
+    await db.transact((tx) => fleet.add(tx, { kind: 'gateway', name, location: 'de' }))
+    keys.push((await fleet.issueKey(name)).text)
+  }
+  return keys
 }
 
 /** A VPN node that is always up. */
