@@ -6,7 +6,6 @@ import { CallRefused } from './client/call.ts'
 import { part, recognise, useEntered } from './client/session.ts'
 import { commonMessages, LanguageProvider, useMessages } from './shared/messages.tsx'
 import { Empty } from './shared/parts.tsx'
-import { SignIn } from './shared/sign-in.tsx'
 import { themeOf, variables } from './shared/theme.ts'
 
 /** The content security policy allows only styles with this nonce. */
@@ -15,7 +14,8 @@ const nonce = document.querySelector('meta[name="nonce"]')?.getAttribute('conten
 /** Read by the library that stops a page from scrolling under a dialog. */
 Object.assign(globalThis, { __webpack_nonce__: nonce })
 
-/** Each part is loaded after signing in, so that a browser loads only one of them. */
+/** Each part is loaded after signing in, so that a browser loads only one of them, and the sign-in page before it. */
+const SignIn = lazy(async () => ({ default: (await import('./shared/sign-in.tsx')).SignIn }))
 const Customer = lazy(() => import('./customer/index.tsx'))
 const Operator = lazy(() => import('./operator/index.tsx'))
 
@@ -63,10 +63,9 @@ function Queries({ children }: { readonly children: ReactNode }) {
 function Part() {
   const entered = useEntered()
   if (entered === 'unknown') return <Recognising />
-  if (typeof entered === 'string') return <SignIn why={entered} />
   return (
     <Suspense fallback={<Skeleton height="100vh" radius={0} animate={false} />}>
-      {part === 'operator' ? <Operator /> : <Customer />}
+      {typeof entered === 'string' ? <SignIn why={entered} /> : part === 'operator' ? <Operator /> : <Customer />}
     </Suspense>
   )
 }

@@ -37,6 +37,14 @@ const ofCustomers: readonly Scene[] = [
         .click(),
   },
   {
+    name: 'bought-dedicated',
+    path: '#/dedicated/buy',
+    prepare: async (page) => {
+      await page.getByRole('button', { name: /^(Buy for|Купить за)/ }).click()
+      await page.locator('pre').first().waitFor()
+    },
+  },
+  {
     name: 'bought-vpn',
     path: '#/vpn',
     prepare: (page) => page.getByRole('button', { name: /^(Buy for|Купить за)/ }).click(),

@@ -22,11 +22,11 @@ addEventListener('hashchange', () => {
   if (readLink(location.hash)) location.reload()
 })
 
-/** Returns the link once. */
-export function takeLink(): SignInLink | undefined {
-  const link = openedLink
+export const findLink = (): SignInLink | undefined => openedLink
+
+/** Forgets the link, once the page that uses it is shown: a link signs in once. */
+export function dropLink(): void {
   openedLink = undefined
-  return link
 }
 
 /** Which part of the console this page is: customers have `/`, operators `/operator`. */

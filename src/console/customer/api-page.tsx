@@ -198,11 +198,15 @@ function TokenRows({ rows }: { readonly rows: readonly Token[] }) {
         empty={<Empty icon="code" title={t.noTokens} about={t.noTokensAbout} />}
         columns={(column) => [
           column.text(t.name, (row) => <Cell note={limits(row)}>{row.name}</Cell>),
-          column(t.begins, (row) => <span className="mono">{row.begins}…</span>),
+          column(
+            t.begins,
+            (row) => <span className="mono">{row.begins}…</span>,
+            (row) => row.begins,
+          ),
           column(t.used, (row) => (
             <Cell note={row.used_from}>{row.used_at === null ? t.never : format.away(row.used_at, nowAt)}</Cell>
           )),
-          column(t.until, (row) => (row.expires_at === null ? t.endless : format.day(row.expires_at))),
+          column.value(t.until, (row) => row.expires_at, format.day, t.endless),
           column.action(t.revoke, ({ name, token_id, revoked_at }) =>
             revoked_at === null ? (
               <RowButton label={t.revoke} of={name} onClick={() => revoke.mutate({ body: { token_id } })} />

@@ -110,6 +110,10 @@ export function toSnippet(of: ProxyEndpoint, scheme: Scheme, program: Program): 
   return isRefused ? undefined : snippets[program](forBrowser(of), scheme)
 }
 
+/** Apps of phones write `socks5`, and resolve names at the proxy. */
+export const toPhoneUrl = (of: ProxyEndpoint, scheme: Scheme): string =>
+  urlOf(of, scheme).replace(/^socks5h:/, 'socks5:')
+
 export const toTelegram = ({ host, port, login, password }: ProxyEndpoint): string =>
   `tg://socks?${new URLSearchParams({ server: host, port: String(port), user: login, pass: password })}`
 

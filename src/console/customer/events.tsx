@@ -47,9 +47,9 @@ export function EventsPage() {
               label={t.title}
               rows={all}
               keyOf={(row) => row.id}
-              empty={<Empty icon="book" title={t.none} about={t.noneAbout} />}
+              empty={<Empty icon="book" title={t.none} about={t.noneAbout} to={['#/', t.choose]} />}
               columns={(column) => [
-                column(t.when, (row) => format.moment(row.timestamp)),
+                column.value(t.when, (row) => row.timestamp, format.moment),
                 column(t.what, (row) => event.types[row.type] ?? row.type),
                 column.text(t.details, (row) => tellEvent(row.data, event, format)),
                 column(t.order, (row) => row.order_id !== null && <OrderLink id={row.order_id} />),

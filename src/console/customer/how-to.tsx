@@ -4,7 +4,16 @@ import { Copyable, Listing } from '../shared/copy.tsx'
 import { Select } from '../shared/form.tsx'
 import { messages, pair, phrase, useMessages } from '../shared/messages.tsx'
 import { Facts, Hint } from '../shared/parts.tsx'
-import { type Program, type ProxyEndpoint, programs, type Scheme, toSnippet, toTelegram } from './endpoint.ts'
+import { QrCode } from '../shared/qr.tsx'
+import {
+  type Program,
+  type ProxyEndpoint,
+  programs,
+  type Scheme,
+  toPhoneUrl,
+  toSnippet,
+  toTelegram,
+} from './endpoint.ts'
 
 const howToMessages = messages({
   which: pair(
@@ -64,11 +73,20 @@ const howToMessages = messages({
     'Нажмите кнопку. Telegram спросит, использовать ли прокси.',
   ),
   telegramOpen: pair('Open in Telegram', 'Открыть в Telegram'),
+  phone: pair('Phone app', 'Приложение на телефоне'),
+  phoneScan: pair(
+    'Scan the code in an app that takes proxy URLs. Without such an app, enter host, port, login and password in the ' +
+      'Wi-Fi settings of the phone (Proxy: Manual); they take HTTP only.',
+    'Отсканируйте код в приложении, которое принимает адреса прокси. Без приложения укажите хост, порт, логин и ' +
+      'пароль в настройках сети Wi-Fi на телефоне («Прокси: вручную»); там работает только HTTP.',
+  ),
+  phoneCode: pair('QR code of the proxy URL', 'QR-код адреса прокси'),
 })
 
 const telegram = 'Telegram'
-type Chosen = { readonly scheme: Scheme; readonly program: Program | typeof telegram }
-const offeredPrograms: readonly Chosen['program'][] = [...programs, telegram]
+const phone = 'phone'
+type Chosen = { readonly scheme: Scheme; readonly program: Program | typeof telegram | typeof phone }
+const offeredPrograms: readonly Chosen['program'][] = [...programs, telegram, phone]
 type HowToProps = { readonly schemes: readonly Scheme[]; readonly children: (chosen: Chosen) => ReactNode }
 
 /** Chooses a program and the kind of proxy URL for it. */
@@ -85,7 +103,7 @@ export function HowTo({ schemes, children }: HowToProps) {
         <Select
           label={t.copyFor}
           value={program}
-          options={offeredPrograms.map((each) => [each, each] as const)}
+          options={offeredPrograms.map((each) => [each, each === phone ? t.phone : each] as const)}
           onChange={setProgram}
         />
         {offered.length > 1 && (
@@ -105,6 +123,7 @@ export function HowTo({ schemes, children }: HowToProps) {
 export function Steps({ of, scheme, program }: Chosen & { readonly of: ProxyEndpoint }) {
   const { t } = useMessages(howToMessages)
   if (program === telegram) return <Telegram of={of} />
+  if (program === phone) return <Phone of={of} scheme={scheme} />
   const text = toSnippet(of, scheme, program)
   if (text === undefined) return <Text>{(scheme === 'https' ? t.needsBrowserHost : t.needsHttp)(program)}</Text>
   const isBrowser = program === 'Chrome' || program === 'Firefox'
@@ -145,6 +164,19 @@ function Telegram({ of }: { readonly of: ProxyEndpoint }) {
         </Button>
       </div>
       <Listing text={toTelegram(of)} label={telegram} />
+    </>
+  )
+}
+
+/** A code for the app of a phone, and the fields to type where there is none. */
+function Phone({ of, scheme }: { readonly of: ProxyEndpoint; readonly scheme: Scheme }) {
+  const { t } = useMessages(howToMessages)
+  const url = toPhoneUrl(of, scheme)
+  return (
+    <>
+      <Text>{t.phoneScan}</Text>
+      <QrCode text={url} label={t.phoneCode} />
+      <Listing text={url} label={t.phone} />
     </>
   )
 }

@@ -1,10 +1,10 @@
 import { useWho } from '../client/session.ts'
 import { Frame, type MenuItem, type Pages, Routes } from '../shared/frame.tsx'
+import { lazyPage } from '../shared/lazy-page.tsx'
 import { useMessages } from '../shared/messages.tsx'
 import { Figure, MissingPage, Section } from '../shared/parts.tsx'
 import { CustomerAccount } from './account.tsx'
 import { useRead } from './api.ts'
-import { ApiPage } from './api-page.tsx'
 import { BuyDedicated } from './dedicated/buy.tsx'
 import { DedicatedList } from './dedicated/list.tsx'
 import { DedicatedProxy } from './dedicated/proxy.tsx'
@@ -15,12 +15,9 @@ import { MoneyPage } from './money/page.tsx'
 import { PaymentPage } from './money/pay.tsx'
 import { Overview } from './overview.tsx'
 import { AccessTab } from './premium/access.tsx'
-import { GenerateTab } from './premium/generate.tsx'
 import { premiumMessages } from './premium/messages.ts'
 import { PoolsTab, usePools } from './premium/pools.tsx'
 import { SubuserPage, SubusersTab } from './premium/subusers.tsx'
-import { UsageTab } from './premium/usage.tsx'
-import { RequestsPage } from './requests.tsx'
 import { UnfinishedPurchases } from './unfinished.tsx'
 import { useHasVpn, VpnPage } from './vpn.tsx'
 
@@ -59,6 +56,12 @@ function ReadOnlyNotice() {
     </div>
   )
 }
+
+/** Pages that most visits do not open are loaded when they are. */
+const ApiPage = lazyPage(async () => (await import('./api-page.tsx')).ApiPage)
+const GenerateTab = lazyPage(async () => (await import('./premium/generate.tsx')).GenerateTab)
+const RequestsPage = lazyPage(async () => (await import('./requests.tsx')).RequestsPage)
+const UsageTab = lazyPage(async () => (await import('./premium/usage.tsx')).UsageTab)
 
 const tabs = { '': PoolsTab, generate: GenerateTab, access: AccessTab, usage: UsageTab, subusers: SubusersTab }
 

@@ -9,7 +9,9 @@ import { type Format, messages, pair, phrase, useMessages } from '../shared/mess
 import { Cell, Empty, Figures, Page, Panel, Reading, Rows } from '../shared/parts.tsx'
 import { useRead } from './api.ts'
 import { ProlongForm, useUsualPrice } from './dedicated/bulk.tsx'
-import { nameOf, useProxies } from './dedicated/list.tsx'
+import { nameOf } from './dedicated/endpoint.ts'
+import { useProxies } from './dedicated/list.tsx'
+import { FirstSteps } from './first-steps.tsx'
 import { customerTexts } from './messages.ts'
 import { useMonthMovements } from './money/page.tsx'
 import { spentByDay, spentIn } from './money/spending.ts'
@@ -53,6 +55,7 @@ const overviewMessages = messages({
     'For your phone and computer: one link for an app, or a QR code.',
     'Для телефона и компьютера: одна ссылка для приложения или QR-код.',
   ),
+  toProxies: pair('Show all proxies', 'Показать все прокси'),
   toDedicated: pair('Choose proxies', 'Выбрать прокси'),
   toPremium: pair('Choose traffic', 'Выбрать трафик'),
   toVpn: pair('Choose a term', 'Выбрать срок'),
@@ -89,6 +92,7 @@ export function Overview() {
             : []),
         ]}
       />
+      <FirstSteps />
       {isNew ? <Start hasPools={hasPools} hasVpn={hasVpn} /> : <Spending />}
       {!isNew && <Reading of={proxies}>{(all) => <EndingSoon all={all} />}</Reading>}
     </Page>
@@ -106,7 +110,14 @@ function Spending() {
         {(found) => {
           const { times, values } = spentByDay(found, nowAt)
           if (values.every((each) => each === 0)) {
-            return <Empty icon="chart" title={t.nothingSpent} about={t.nothingSpentAbout} />
+            return (
+              <Empty
+                icon="chart"
+                title={t.nothingSpent}
+                about={t.nothingSpentAbout}
+                to={['#/dedicated/buy', t.toDedicated]}
+              />
+            )
           }
           return (
             <Chart
@@ -167,14 +178,18 @@ function EndingRows({ ending }: { readonly ending: readonly Proxy[] }) {
       label={t.soon}
       rows={ending.slice(0, 10)}
       keyOf={(row) => row.id}
-      empty={<Empty icon="check" title={t.soonNone} about={t.soonNoneAbout} />}
+      empty={<Empty icon="check" title={t.soonNone} about={t.soonNoneAbout} to={['#/dedicated', t.toProxies]} />}
       columns={(column) => [
         column(t.address, (row) => (
           <Cell isMono note={row.exit_ip !== row.ip && row.exit_ip}>
             <span className="mono">{nameOf(row)}</span>
           </Cell>
         )),
-        column(t.ends, (row) => format.away(row.expires_at, nowAt)),
+        column(
+          t.ends,
+          (row) => format.away(row.expires_at, nowAt),
+          (row) => row.expires_at,
+        ),
         column.action(t.prolong, (row) => (
           <a href={`#/dedicated/${row.id}`} aria-label={`${t.prolong} ${nameOf(row)}`}>
             {t.prolong}

@@ -22,7 +22,7 @@ const requestMessages = messages({
 /** The log of the customer's own requests. A reason leads to its row of /docs/reasons. */
 export function RequestsPage() {
   const { t, format, language } = useMessages(requestMessages)
-  const empty = <Empty icon="book" title={t.none} about={t.noneAbout} />
+  const empty = <Empty icon="book" title={t.none} about={t.noneAbout} to={['#/api', t.toApi]} />
   return (
     <Page title={t.title} about={t.about} actions={<a href="#/api">{t.toApi}</a>}>
       <Panel>
@@ -34,7 +34,7 @@ export function RequestsPage() {
               keyOf={(row) => row.id}
               empty={empty}
               columns={(column) => [
-                column(t.when, (row) => format.moment(row.created_at)),
+                column.value(t.when, (row) => row.created_at, format.moment),
                 column.text(t.operation, (row) => row.operation),
                 column(t.status, (row) =>
                   row.reason === null ? (
@@ -43,8 +43,16 @@ export function RequestsPage() {
                     <a href={`/docs/reasons?lang=${language}#${row.reason}`}>{`${row.status} ${row.reason}`}</a>
                   ),
                 ),
-                column.text(t.token, (row) => row.token_name ?? t.console),
-                column.text('Idempotency-Key', (row) => row.idempotency_key ?? '—'),
+                column.text(
+                  t.token,
+                  (row) => row.token_name ?? t.console,
+                  (row) => row.token_name,
+                ),
+                column.text(
+                  'Idempotency-Key',
+                  (row) => row.idempotency_key ?? '—',
+                  (row) => row.idempotency_key,
+                ),
                 column.text(t.request, (row) => row.id),
               ]}
             />

@@ -4,7 +4,9 @@ import { download, toPicture } from '../shared/browser.ts'
 import { Copyable, Listing } from '../shared/copy.tsx'
 import { messages, pair, useMessages } from '../shared/messages.tsx'
 import { Facts, Reading } from '../shared/parts.tsx'
+import { QrCode } from '../shared/qr.tsx'
 import { useRead } from './api.ts'
+import { FirstUse } from './first-use.tsx'
 
 const setUpMessages = messages({
   apps: pair(
@@ -13,6 +15,7 @@ const setUpMessages = messages({
   ),
   link: pair('Link of this device', 'Ссылка этого устройства'),
   openPage: pair('Choose an app', 'Выбрать приложение'),
+  linkQr: pair('QR code of the link', 'QR-код ссылки'),
   qr: pair('QR code of the configuration', 'QR-код конфигурации'),
   scan: pair(
     'Scan the QR code in the WireGuard app, or import the file.',
@@ -33,6 +36,9 @@ export function SetUp({ of: { uuid, subscription_url: link }, device }: SetUpPro
   const isForWireGuard = device.protocols.includes('wireguard') || !isForApps
   return (
     <div className="stack">
+      <div>
+        <FirstUse isUsed={device.last_handshake_at !== null} />
+      </div>
       {isForApps && <AppsSetUp link={`${link}?device=${device.id}`} />}
       {isForWireGuard && <WireGuardSetUp uuid={uuid} device={device} />}
     </div>
@@ -50,6 +56,9 @@ function AppsSetUp({ link }: { readonly link: string }) {
         </Button>
       </div>
       <Facts of={[[t.link, <Copyable key="link" text={link} label={t.link} />]]} />
+      <div className="not-on-phone">
+        <QrCode text={link} label={t.linkQr} />
+      </div>
     </div>
   )
 }

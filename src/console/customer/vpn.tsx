@@ -133,6 +133,15 @@ export function useHasVpn(): boolean {
   return isSold || data?.items.length !== 0
 }
 
+const buyingId = 'buy-vpn'
+
+/** Scrolls to the form and moves the focus to its first choice. */
+function toBuying(): void {
+  const form = document.getElementById(buyingId)
+  form?.scrollIntoView()
+  form?.querySelector('input')?.focus()
+}
+
 export function VpnPage() {
   const { t } = useMessages(vpnMessages)
   const isSold = usePrices().data?.length !== 0
@@ -144,7 +153,9 @@ export function VpnPage() {
   if (paid) {
     return (
       <Page title={t.bought}>
-        <PaidPurchase payment={paid} onAgain={() => setPaid(undefined)} />
+        <PaidPurchase payment={paid} onAgain={() => setPaid(undefined)}>
+          {(order) => <OrderedVpn order={order} />}
+        </PaidPurchase>
       </Page>
     )
   }
@@ -155,7 +166,13 @@ export function VpnPage() {
         {({ items }) =>
           items.length === 0 ? (
             <Panel>
-              <Empty icon="shield" title={t.none} about={t.noneAbout} />
+              <Empty icon="shield" title={t.none} about={t.noneAbout}>
+                {isSold && (
+                  <Button variant="light" onClick={toBuying}>
+                    {t.buy}
+                  </Button>
+                )}
+              </Empty>
             </Panel>
           ) : (
             items.map((each) => <Subscription key={each.uuid} of={each} isSold={isSold} />)
@@ -167,13 +184,26 @@ export function VpnPage() {
   )
 }
 
+/** The subscription of an order that a payment has bought. */
+function OrderedVpn({ order }: { readonly order: string }) {
+  const found = useRead('getOrder', { params: { order_id: order } }).data
+  const uuid = found?.delivered[0]?.['uuid']
+  const held = useRead('getVpn', {}, { everyMs: 5_000 }).data?.items.find((each) => each.uuid === uuid)
+  const [device] = held?.devices ?? []
+  return held && device ? (
+    <Panel>
+      <SetUp of={held} device={device} />
+    </Panel>
+  ) : null
+}
+
 type BoughtVpnProps = { readonly bought: CustomerAnswer<'buyVpn'>; readonly onClose: () => void }
 
 /** The bought subscription with the code of its first device, in place of the form. */
 function BoughtVpn({ bought, onClose }: BoughtVpnProps) {
   const { t, format } = useMessages(vpnMessages)
   const { uuid, price_rub, expires_at } = bought
-  const held = useRead('getVpn', {}, { everyMs: 10_000 }).data?.items.find((each) => each.uuid === uuid)
+  const held = useRead('getVpn', {}, { everyMs: 5_000 }).data?.items.find((each) => each.uuid === uuid)
   const [device] = held?.devices ?? []
   return (
     <Page title={t.bought} about={t.boughtAbout(format.money(price_rub), format.moment(expires_at))}>
@@ -232,7 +262,7 @@ function Buying({ purchase, onPaid }: BuyingProps) {
   const order = { period, ...(name.text !== '' && { name: name.text }), ...(location !== '' && { location }) }
   const buy = () => purchase.buy({ ...order, max_price_rub: price })
   return (
-    <Panel title={t.buy} className="stack">
+    <Panel title={t.buy} className="stack" id={buyingId}>
       <Reading of={prices}>{(all) => <TermChoice prices={all} value={period} onChange={setPeriod} />}</Reading>
       {!prices.isServed && <Text role="status">{t.noNode}</Text>}
       <div className="line fields">
@@ -386,8 +416,8 @@ function Devices({ of, onOpen }: { readonly of: VpnSubscription; readonly onOpen
               </Cell>
             ),
           ),
-          column.number(t.received, (row) => format.bytes(row.rx_bytes)),
-          column.number(t.sent, (row) => format.bytes(row.tx_bytes)),
+          column.amount(t.received, (row) => row.rx_bytes, format.bytes),
+          column.amount(t.sent, (row) => row.tx_bytes, format.bytes),
           column.action(t.show, (device) => (
             <span className="line row-actions">
               <RowButton label={t.show} of={device.name} onClick={() => onOpen({ form: 'setup', device })} />

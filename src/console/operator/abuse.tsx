@@ -60,15 +60,23 @@ function Holders({ of }: { readonly of: OperatorAnswer<'findHolders'> }) {
           rows={held}
           keyOf={(row) => row.key}
           columns={(column) => [
-            column(t.customer, (row) => <CustomerLink id={row.customer_id} name={row.customer_name} />),
+            column(
+              t.customer,
+              (row) => <CustomerLink id={row.customer_id} name={row.customer_name} />,
+              (row) => row.customer_name,
+            ),
             column(
               t.product,
               (row) => row.proxy !== null && <a href={`#/proxies/${row.proxy}`}>{t.proxy(String(row.proxy))}</a>,
             ),
-            column(t.login, (row) => <Mono>{row.name}</Mono>),
+            column(
+              t.login,
+              (row) => <Mono>{row.name}</Mono>,
+              (row) => row.name,
+            ),
             column(t.order, (row) => row.order_id !== null && <a href={`#/orders/${row.order_id}`}>{t.story}</a>),
-            column(t.from, (row) => format.moment(row.from)),
-            column(t.until, (row) => (row.until === null ? t.now : format.moment(row.until))),
+            column.value(t.from, (row) => row.from, format.moment),
+            column.value(t.until, (row) => row.until, format.moment, t.now),
           ]}
         />
       )}
@@ -79,9 +87,17 @@ function Holders({ of }: { readonly of: OperatorAnswer<'findHolders'> }) {
           rows={of.candidates}
           keyOf={(row) => `${row.subuser_id}${row.pool}${row.hour}`}
           columns={(column) => [
-            column(t.customer, (row) => <CustomerLink id={row.customer_id} name={row.customer_name} />),
-            column(t.login, (row) => <Mono>{row.login}</Mono>),
-            column(t.from, (row) => format.moment(row.hour)),
+            column(
+              t.customer,
+              (row) => <CustomerLink id={row.customer_id} name={row.customer_name} />,
+              (row) => row.customer_name,
+            ),
+            column(
+              t.login,
+              (row) => <Mono>{row.login}</Mono>,
+              (row) => row.login,
+            ),
+            column.value(t.from, (row) => row.hour, format.moment),
           ]}
         />
       )}

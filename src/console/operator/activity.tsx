@@ -117,7 +117,7 @@ function useTable(isFiltered: boolean): Table {
   return {
     label: t.activity,
     keyOf: (row) => row.id,
-    empty: <Nothing icon="list" isFiltered={isFiltered} />,
+    empty: <Nothing icon="book" isFiltered={isFiltered} />,
     columns: (column) => [
       column(t.when, (row) => format.moment(row.at)),
       column(t.kind, (row) => <Status tone={tones[row.kind]}>{t.kinds[row.kind]}</Status>),

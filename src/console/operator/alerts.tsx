@@ -100,7 +100,7 @@ export function AlertsPage() {
               keyOf={(row) => `${row.type} ${row.subject}`}
               empty={<Empty icon="check" title={t.quiet} about={t.quietAbout} />}
               columns={(column) => [
-                column(t.when, (row) => format.moment(row.raised_at)),
+                column.value(t.when, (row) => row.raised_at, format.moment),
                 column.text(t.raised, (row) => <Cell note={factsOf(row)}>{t.types[row.type] ?? row.type}</Cell>),
               ]}
             />

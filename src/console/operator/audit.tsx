@@ -149,10 +149,14 @@ export function AuditPage() {
           keyOf={(row) => row.seq}
           empty={<Nothing icon="book" isFiltered={operator !== '' || action !== ''} />}
           columns={(column) => [
-            column(t.when, (row) => format.moment(row.at)),
+            column.value(t.when, (row) => row.at, format.moment),
             column.text(t.deed, (row) => <Deed of={row} />),
             column(t.operator, (row) => <Cell note={t.roles[row.role] ?? row.role}>{row.name}</Cell>),
-            column(t.source, (row) => <Mono>{row.source}</Mono>),
+            column(
+              t.source,
+              (row) => <Mono>{row.source}</Mono>,
+              (row) => row.source,
+            ),
           ]}
         />
       </Panel>

@@ -135,7 +135,11 @@ function CodeTable({ rows }: { readonly rows: readonly Code[] }) {
       keyOf={(row) => row.name}
       empty={<Empty icon="tag" title={t.noCodes} about={t.noCodesAbout} />}
       columns={(column) => [
-        column(t.code, (row) => <Mono>{row.name}</Mono>),
+        column(
+          t.code,
+          (row) => <Mono>{row.name}</Mono>,
+          (row) => row.name,
+        ),
         column(t.status, (row) => {
           const state = stateOf(row, Date.now())
           return <Status tone={state === 'open' ? 'good' : 'quiet'}>{t.states[state]}</Status>
@@ -143,11 +147,15 @@ function CodeTable({ rows }: { readonly rows: readonly Code[] }) {
         column.number(t.adds, (row) =>
           row.percent === null ? format.money(row.amount_rub ?? 0) : format.percent(row.percent),
         ),
-        column.number(t.leastShort, (row) => (row.least_rub === 0 ? '' : format.money(row.least_rub))),
+        column.number(
+          t.leastShort,
+          (row) => (row.least_rub === 0 ? '' : format.money(row.least_rub)),
+          (row) => row.least_rub,
+        ),
         column.number(t.used, (row) =>
           row.uses === null ? format.number(row.used) : t.of(format.number(row.used), format.number(row.uses)),
         ),
-        column(t.until, (row) => (row.until === null ? '' : format.moment(row.until))),
+        column.value(t.until, (row) => row.until, format.moment, ''),
         column.text(t.note, (row) => row.note),
         column.action(
           t.act,
@@ -223,9 +231,17 @@ function Brought({ of: { terms, items } }: { readonly of: OperatorAnswer<'listRe
           rows={items}
           keyOf={(row) => row.customer_id}
           columns={(column) => [
-            column(t.when, (row) => format.moment(row.at)),
-            column(t.brought, (row) => <CustomerLink id={row.customer_id} name={row.customer_name} />),
-            column(t.referrer, (row) => <CustomerLink id={row.referrer_id} name={row.referrer_name} />),
+            column.value(t.when, (row) => row.at, format.moment),
+            column(
+              t.brought,
+              (row) => <CustomerLink id={row.customer_id} name={row.customer_name} />,
+              (row) => row.customer_name,
+            ),
+            column(
+              t.referrer,
+              (row) => <CustomerLink id={row.referrer_id} name={row.referrer_name} />,
+              (row) => row.referrer_name,
+            ),
           ]}
         />
       )}

@@ -107,14 +107,18 @@ function Proxies({ id }: { readonly id: string }) {
           </Cell>
         )),
         column(t.kind, (row) => <Country code={row.country}>{t.kinds[row.ipv]}</Country>),
-        column(t.login, (row) => <Mono>{row.username}</Mono>),
+        column(
+          t.login,
+          (row) => <Mono>{row.username}</Mono>,
+          (row) => row.username,
+        ),
         column(t.status, (row) => (
           <Status tone={row.status === 'active' ? 'good' : 'quiet'}>{t.states[row.status]}</Status>
         )),
         column(t.until, (row) => (
           <Cell note={row.auto_renew !== null && t.renews}>{format.moment(row.expires_at)}</Cell>
         )),
-        column.number(t.traffic, (row) => format.bytes(row.rx_bytes + row.tx_bytes)),
+        column.amount(t.traffic, (row) => row.rx_bytes + row.tx_bytes, format.bytes),
       ]}
     />
   )

@@ -42,10 +42,14 @@ export function CustomersPage() {
                 <a href={`#/customers/${row.customer_id}`}>{row.name}</a>
               </Cell>
             )),
-            column(t.status, (row) => <OnOff isOn={row.blocked_at === null} on={t.active} off={t.blocked} />),
-            column(t.since, (row) => format.day(row.created_at)),
+            column(
+              t.status,
+              (row) => <OnOff isOn={row.blocked_at === null} on={t.active} off={t.blocked} />,
+              (row) => row.blocked_at === null,
+            ),
+            column.value(t.since, (row) => row.created_at, format.day),
             column.text(t.note, (row) => row.note),
-            column.number(t.balance, (row) => format.exactMoney(row.balance_rub)),
+            column.amount(t.balance, (row) => row.balance_rub, format.exactMoney),
           ]}
         />
       </Panel>

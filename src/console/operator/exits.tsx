@@ -160,8 +160,8 @@ function Compared({ of }: { readonly of: OperatorAnswer<'compareExit'> }) {
           rows={activeDays}
           keyOf={(row) => row.day}
           columns={(column) => [
-            column(t.day, (row) => format.day(row.day)),
-            column.number(t.here, (row) => format.bytes(row.carried_bytes)),
+            column.value(t.day, (row) => row.day, format.day),
+            column.amount(t.here, (row) => row.carried_bytes, format.bytes),
           ]}
         />
       )}

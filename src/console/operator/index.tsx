@@ -1,33 +1,36 @@
 import { useWho } from '../client/session.ts'
 import { AccountPage } from '../shared/account/page.tsx'
 import { Frame, type MenuItem, type Pages, Routes } from '../shared/frame.tsx'
+import { lazyPage } from '../shared/lazy-page.tsx'
 import { useMessages } from '../shared/messages.tsx'
 import { Figure } from '../shared/parts.tsx'
-import { AbusePage } from './abuse.tsx'
 import { ActivityPage } from './activity.tsx'
-import { AlertsPage } from './alerts.tsx'
 import { useMay } from './api.ts'
-import { AuditPage } from './audit.tsx'
-import { BrandPage } from './brand.tsx'
 import { CustomerPage } from './customer.tsx'
 import { CustomersPage } from './customers.tsx'
-import { MailingsPage } from './mailings.tsx'
 import { operatorMessages } from './messages.ts'
 import { NetworkPage } from './network.tsx'
 import { NodePage } from './node.tsx'
-import { OperatorsPage } from './operators.tsx'
 import { OrderStory } from './order.tsx'
 import { OrdersPage } from './orders.tsx'
 import { OverviewPage } from './overview.tsx'
 import { PaymentPage, PaymentsPage } from './payments.tsx'
-import { PricesPage } from './prices.tsx'
 import { ProxyPage } from './proxy.tsx'
-import { ReportsPage } from './reports.tsx'
 import { SearchPage, useSearchKey } from './search.tsx'
-import { NextStep, SetupPage, useNextStep } from './setup.tsx'
+import { NextStep, SetupPage, useIsSandbox, useNextStep } from './setup.tsx'
 import { StockPage } from './stock.tsx'
-import { VerifyPage } from './verify.tsx'
 import { VpnPage } from './vpn.tsx'
+
+/** Pages that most visits do not open are loaded when they are. */
+const AbusePage = lazyPage(async () => (await import('./abuse.tsx')).AbusePage)
+const AlertsPage = lazyPage(async () => (await import('./alerts.tsx')).AlertsPage)
+const AuditPage = lazyPage(async () => (await import('./audit.tsx')).AuditPage)
+const BrandPage = lazyPage(async () => (await import('./brand.tsx')).BrandPage)
+const MailingsPage = lazyPage(async () => (await import('./mailings.tsx')).MailingsPage)
+const OperatorsPage = lazyPage(async () => (await import('./operators.tsx')).OperatorsPage)
+const PricesPage = lazyPage(async () => (await import('./prices.tsx')).PricesPage)
+const ReportsPage = lazyPage(async () => (await import('./reports.tsx')).ReportsPage)
+const VerifyPage = lazyPage(async () => (await import('./verify.tsx')).VerifyPage)
 
 const pages: Pages = [
   [/^\/$/, () => <OverviewPage />],
@@ -69,9 +72,12 @@ export default function Operator() {
   const may = useMay()
   useSearchKey()
   const nextStep = useNextStep()
+  const isSandbox = useIsSandbox()
   const items: readonly MenuItem[] = [
     { path: '/', label: t.overview, icon: 'home' },
-    ...(nextStep === undefined ? [] : [{ path: '/setup', label: t.setup, icon: 'check' } as const]),
+    ...(nextStep === undefined && !isSandbox
+      ? []
+      : [{ path: '/setup', label: isSandbox ? t.firstSale : t.setup, icon: 'check' } as const]),
     { path: '/activity', label: t.activity, icon: 'clock' },
     { path: '/search', label: t.search, icon: 'search' },
     { path: '/customers', label: t.customers, icon: 'people' },

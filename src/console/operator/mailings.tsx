@@ -113,7 +113,7 @@ function Mailings() {
       keyOf={(row) => row.mailing_id}
       empty={<Empty icon="mail" title={t.none} about={t.noneAbout} />}
       columns={(column) => [
-        column(t.when, (row) => format.moment(row.created_at)),
+        column.value(t.when, (row) => row.created_at, format.moment),
         column.text(t.kinds['message'] ?? '', (row) => <Cell note={t.kinds[row.kind]}>{titleOf(row)}</Cell>),
         column(t.status, (row) => (
           <Cell note={t.customers(format.number(row.customers))}>

@@ -10,6 +10,7 @@ export const operatorTexts = {
   setup: pair('Set up the shop', 'Запуск магазина'),
   activity: pair('Activity', 'События'),
   allActivity: pair('Show all', 'Показать все'),
+  firstSale: pair('First sale', 'Первая продажа'),
   customers: pair('Customers', 'Покупатели'),
   payments: pair('Payments', 'Платежи'),
   reports: pair('Reports', 'Отчёты'),

@@ -16,7 +16,7 @@ export function Movements({ rows }: { readonly rows: readonly Movement[] }) {
       keyOf={(row) => row.transaction}
       empty={<Nothing icon="wallet" />}
       columns={(column) => [
-        column(t.when, (row) => format.moment(row.at)),
+        column.value(t.when, (row) => row.at, format.moment),
         column.text(t.what, (row) => (
           <Cell note={[sayNote(row.note, language), row.reference].filter((each) => each).join(' · ')}>
             {row.order_id === null ? (
@@ -26,8 +26,8 @@ export function Movements({ rows }: { readonly rows: readonly Movement[] }) {
             )}
           </Cell>
         )),
-        column.number(t.amount, (row) => format.exactMoney(row.amount_rub)),
-        column.number(t.after, (row) => format.exactMoney(row.balance_rub)),
+        column.amount(t.amount, (row) => row.amount_rub, format.exactMoney),
+        column.amount(t.after, (row) => row.balance_rub, format.exactMoney),
       ]}
     />
   )
@@ -44,9 +44,13 @@ export function OrderRows({ rows }: { readonly rows: readonly AnyOrder[] }) {
       keyOf={(row) => row.order_id}
       empty={<Nothing icon="receipt" />}
       columns={(column) => [
-        column(t.when, (row) => format.moment(row.created_at)),
-        column.text(t.product, (row) => <a href={`#/orders/${row.order_id}`}>{orderName(row, trade)}</a>),
-        column.number(t.price, (row) => format.exactMoney(row.price_rub)),
+        column.value(t.when, (row) => row.created_at, format.moment),
+        column.text(
+          t.product,
+          (row) => <a href={`#/orders/${row.order_id}`}>{orderName(row, trade)}</a>,
+          (row) => orderName(row, trade),
+        ),
+        column.amount(t.price, (row) => row.price_rub, format.exactMoney),
       ]}
     />
   )
@@ -62,7 +66,7 @@ export function Events({ rows }: { readonly rows: readonly AnyEvent[] }) {
       keyOf={(row) => row.id}
       empty={<Nothing icon="book" />}
       columns={(column) => [
-        column(t.when, (row) => format.moment(row.timestamp)),
+        column.value(t.when, (row) => row.timestamp, format.moment),
         column(t.what, (row) => event.types[row.type] ?? row.type),
         column.text(t.eventFields, (row) => tellEvent(row.data, event, format)),
       ]}

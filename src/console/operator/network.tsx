@@ -156,9 +156,9 @@ function Pools() {
       keyOf={(row) => row.pool}
       columns={(column) => [
         column(t.pool, (row) => trade.pools[row.pool] ?? row.pool),
-        column.number(t.fromPrice, (row) => format.money(row.from_rub_per_gb)),
-        column.number(t.exits, (row) => format.number(row.exits)),
-        column.number(t.serving, (row) => format.number(row.serving)),
+        column.amount(t.fromPrice, (row) => row.from_rub_per_gb, format.money),
+        column.amount(t.exits, (row) => row.exits, format.number),
+        column.amount(t.serving, (row) => row.serving, format.number),
       ]}
     />
   )

@@ -133,8 +133,12 @@ function Shown({ of: { node, ranges, settings_host: host } }: { readonly of: Ope
             rows={ranges}
             keyOf={(row) => row.range}
             columns={(column) => [
-              column(t.range, (row) => <Mono>{row.range}</Mono>),
-              column.number(t.canUse, (row) => format.number(row.can_use)),
+              column(
+                t.range,
+                (row) => <Mono>{row.range}</Mono>,
+                (row) => row.range,
+              ),
+              column.amount(t.canUse, (row) => row.can_use, format.number),
               column.text(t.problems, (row) => row.problems.join('; ')),
             ]}
           />

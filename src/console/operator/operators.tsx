@@ -41,7 +41,7 @@ export function OperatorsPage() {
           columns={(column) => [
             column(t.name, (row) => row.name),
             column(t.role, (row) => t.roles[row.role]),
-            column(t.since, (row) => format.day(row.created_at)),
+            column.value(t.since, (row) => row.created_at, format.day),
             column.action(t.remove, (row) => may('removeOperator') && <OperatorActions of={row} />),
           ]}
         />

@@ -166,12 +166,16 @@ export function Stock({ rows }: { readonly rows: Overview['stock'] }) {
       rows={all}
       keyOf={(row) => `${row.country}${row.ipv}`}
       columns={(column) => [
-        column(t.country, (row) => <Country code={row.country} />),
+        column(
+          t.country,
+          (row) => <Country code={row.country} />,
+          (row) => row.country,
+        ),
         column.text(t.kind, (row) => <Cell note={noteOf(row)}>{t.kinds[row.ipv]}</Cell>),
         column.number(t.freeSlots, (row) => (row.hasBlock ? t.unlimited : format.number(row.free))),
-        column.number(t.leased, (row) => format.number(row.leased)),
-        column.number(t.resting, (row) => format.number(row.resting)),
-        column.number(t.retired, (row) => format.number(row.retired)),
+        column.amount(t.leased, (row) => row.leased, format.number),
+        column.amount(t.resting, (row) => row.resting, format.number),
+        column.amount(t.retired, (row) => row.retired, format.number),
       ]}
     />
   )

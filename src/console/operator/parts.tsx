@@ -1,8 +1,8 @@
 import { Text } from '@mantine/core'
 import type { Operations } from '../client/operator.ts'
 import { Listing } from '../shared/copy.tsx'
+import type { DrawingName } from '../shared/drawings.tsx'
 import { Act, type ActField, type ActProps } from '../shared/form.tsx'
-import type { IconName } from '../shared/icons.tsx'
 import { names, pair, translated, useMessages } from '../shared/messages.tsx'
 import { Empty } from '../shared/parts.tsx'
 import { useMay } from './api.ts'
@@ -22,7 +22,7 @@ export function useNote(readers: 'customer' | 'operators'): ActField {
   return { name: 'note', label: readers === 'customer' ? t.shownNote : t.ownNote, isOptional: true }
 }
 
-type NothingProps = { readonly icon: IconName; readonly isFiltered?: boolean; readonly about?: string }
+type NothingProps = { readonly icon: DrawingName; readonly isFiltered?: boolean; readonly about?: string }
 
 /** Shown in place of a list without items: of all of them, or of those that match filters. */
 export function Nothing({ icon, isFiltered = false, about = '' }: NothingProps) {

@@ -185,10 +185,18 @@ function ShownPayment({ of: { payment, steps } }: { readonly of: OperatorAnswer<
           rows={steps}
           keyOf={(row) => row.step}
           columns={(column) => [
-            column(t.when, (row) => format.moment(row.at)),
+            column.value(t.when, (row) => row.at, format.moment),
             column.text(t.what, (row) => <Cell note={row.note}>{t.stepKinds[row.kind] ?? row.kind}</Cell>),
-            column(t.state, (row) => <PaymentState of={row.state} />),
-            column.number(t.amount, (row) => (row.amount_rub === 0 ? '–' : format.exactMoney(row.amount_rub))),
+            column(
+              t.state,
+              (row) => <PaymentState of={row.state} />,
+              (row) => row.state,
+            ),
+            column.number(
+              t.amount,
+              (row) => (row.amount_rub === 0 ? '–' : format.exactMoney(row.amount_rub)),
+              (row) => row.amount_rub,
+            ),
           ]}
         />
       </Panel>
@@ -214,11 +222,19 @@ function Payments({ rows, isOfOne = false }: PaymentsProps) {
       keyOf={(row) => row.payment_id}
       empty={<Nothing icon="wallet" />}
       columns={(column) => [
-        column(t.payment, (row) => <a href={`#/payments/${row.payment_id}`}>{format.moment(row.created_at)}</a>),
+        column(
+          t.payment,
+          (row) => <a href={`#/payments/${row.payment_id}`}>{format.moment(row.created_at)}</a>,
+          (row) => row.created_at,
+        ),
         ...(isOfOne
           ? []
           : [column(t.customer, (row) => <CustomerLink id={row.customer_id} name={row.customer_name} />)]),
-        column(t.state, (row) => <PaymentState of={row.state} />),
+        column(
+          t.state,
+          (row) => <PaymentState of={row.state} />,
+          (row) => row.state,
+        ),
         column.number(t.amount, (row) => (
           <span>
             {format.exactMoney(row.amount_rub)}
@@ -296,7 +312,7 @@ function Unmatched() {
         keyOf={(row) => row.notice_id}
         empty={<Empty icon="check" title={t.allMatched} about={t.allMatchedAbout} />}
         columns={(column) => [
-          column(t.when, (row) => format.moment(row.at)),
+          column.value(t.when, (row) => row.at, format.moment),
           column(t.provider, (row) => (
             <span>
               {row.provider} <small className="mono">{row.provider_id}</small>

@@ -151,6 +151,8 @@ function Countries({ name, ...props }: NamedProps) {
         {t.byTermAbout}
       </Text>
       <Rows
+        hasCsv={false}
+        isSortable={false}
         label={name}
         rows={rows}
         keyOf={(row) => row.country}
@@ -291,6 +293,8 @@ function Pairs({ name, first, second, addLabel, step, ...props }: PairsProps) {
   return (
     <div className="stack">
       <Rows
+        hasCsv={false}
+        isSortable={false}
         label={name}
         rows={rows}
         keyOf={({ index }) => index}
@@ -356,6 +360,8 @@ function Vpn(props: PartProps) {
     <section className="stack" id="prices VPN">
       <Title order={2}>VPN</Title>
       <Rows
+        hasCsv={false}
+        isSortable={false}
         label="VPN"
         rows={Object.entries(months)}
         keyOf={([term]) => term}

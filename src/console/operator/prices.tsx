@@ -369,6 +369,7 @@ function Differences({ changes }: { readonly changes: readonly string[] }) {
   const { t: trade } = useMessages(tradeMessages)
   return (
     <Rows
+      hasCsv={false}
       label={t.changes}
       rows={readChanges(changes)}
       keyOf={(row) => row.path}

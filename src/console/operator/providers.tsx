@@ -58,9 +58,9 @@ function Shown({ of }: { readonly of: PaymentProvider }) {
         keyOf={(row) => row.method}
         columns={(column) => [
           column(t.method, (row) => methods[row.method] ?? row.method),
-          column.number(t.min, (row) => format.money(row.min_rub)),
-          column.number(t.max, (row) => format.money(row.max_rub)),
-          column.number(t.fee, (row) => format.percent(row.fee_percent)),
+          column.amount(t.min, (row) => row.min_rub, format.money),
+          column.amount(t.max, (row) => row.max_rub, format.money),
+          column.amount(t.fee, (row) => row.fee_percent, format.percent),
         ]}
       />
     </>
@@ -205,8 +205,16 @@ function Outcome({ of }: { readonly of: Reconciliation }) {
           keyOf={(row) => `${row.payment_id} ${row.provider_id} ${row.problem}`}
           columns={(column) => [
             column(t.provider, (row) => t.names[row.provider] ?? row.provider),
-            column(t.payment, (row) => <Mono>{row.payment_id}</Mono>),
-            column(t.theirs, (row) => <Mono>{row.provider_id}</Mono>),
+            column(
+              t.payment,
+              (row) => <Mono>{row.payment_id}</Mono>,
+              (row) => row.payment_id,
+            ),
+            column(
+              t.theirs,
+              (row) => <Mono>{row.provider_id}</Mono>,
+              (row) => row.provider_id,
+            ),
             column.text(t.problem, (row) => row.problem),
           ]}
         />

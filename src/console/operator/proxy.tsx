@@ -87,9 +87,13 @@ function Shown({ of }: { readonly of: Proxy }) {
           rows={of.addresses}
           keyOf={(row) => row.address + row.from}
           columns={(column) => [
-            column(t.address, (row) => <Mono>{row.address}</Mono>),
-            column(t.from, (row) => format.moment(row.from)),
-            column(t.until, (row) => (row.until === null ? t.now : format.moment(row.until))),
+            column(
+              t.address,
+              (row) => <Mono>{row.address}</Mono>,
+              (row) => row.address,
+            ),
+            column.value(t.from, (row) => row.from, format.moment),
+            column.value(t.until, (row) => row.until, format.moment, t.now),
           ]}
         />
       </Panel>

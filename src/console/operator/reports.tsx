@@ -193,12 +193,12 @@ function ByDay({ rows, period }: { readonly rows: Days; readonly period: string 
         keyOf={(row) => row.day}
         columns={(column) => [
           column(t.day, day),
-          column.number(t.turnover, (row) => money(row.turnover_rub)),
-          column.number(t.refunds, (row) => money(row.refunded_rub)),
-          column.number(t.net, (row) => money(row.revenue_rub)),
-          column.number(t.toppedUp, (row) => money(row.topped_up_rub)),
-          column.number(t.takenBack, (row) => money(row.taken_back_rub)),
-          column.number(t.held, (row) => money(row.held_rub)),
+          column.amount(t.turnover, (row) => row.turnover_rub, money),
+          column.amount(t.refunds, (row) => row.refunded_rub, money),
+          column.amount(t.net, (row) => row.revenue_rub, money),
+          column.amount(t.toppedUp, (row) => row.topped_up_rub, money),
+          column.amount(t.takenBack, (row) => row.taken_back_rub, money),
+          column.amount(t.held, (row) => row.held_rub, money),
         ]}
       />
     </>
@@ -234,7 +234,7 @@ function ByMethod({ rows, period, credited }: ByMethodProps) {
           keyOf={(row) => row.name}
           columns={(column) => [
             column(t.method, (row) => row.name),
-            column.number(t.toppedUp, (row) => money(row.sum)),
+            column.amount(t.toppedUp, (row) => row.sum, money),
           ]}
         />
       </Panel>
@@ -247,11 +247,11 @@ function ByMethod({ rows, period, credited }: ByMethodProps) {
         columns={(column) => [
           column(t.day, day),
           column(t.method, (row) => nameOf(row.method)),
-          column.number(t.payments, (row) => format.number(row.payments)),
-          column.number(t.toppedUp, (row) => money(row.topped_up_rub)),
-          column.number(t.fees, (row) => money(row.fees_rub)),
-          column.number(t.takenBack, (row) => money(row.taken_back_rub)),
-          column.number(t.bonuses, (row) => money(row.bonuses_rub)),
+          column.amount(t.payments, (row) => row.payments, format.number),
+          column.amount(t.toppedUp, (row) => row.topped_up_rub, money),
+          column.amount(t.fees, (row) => row.fees_rub, money),
+          column.amount(t.takenBack, (row) => row.taken_back_rub, money),
+          column.amount(t.bonuses, (row) => row.bonuses_rub, money),
         ]}
       />
     </>
@@ -285,8 +285,8 @@ function ByProduct({ rows, period }: ByProductProps) {
             keyOf={(row) => row.name}
             columns={(column) => [
               column(t.product, (row) => row.name),
-              column.number(t.turnover, (row) => money(row.gross)),
-              column.number(t.refunds, (row) => money(row.refunds)),
+              column.amount(t.turnover, (row) => row.gross, money),
+              column.amount(t.refunds, (row) => row.refunds, money),
               column.number(t.net, (row) => money(sumOf([row.gross, -row.refunds], Number))),
             ]}
           />
@@ -302,8 +302,8 @@ function ByProduct({ rows, period }: ByProductProps) {
           column(t.day, day),
           column(t.product, (row) => trade.products[row.product] ?? row.product),
           column(t.kind, (row) => trade.kinds[row.kind] ?? row.kind),
-          column.number(t.count, (row) => format.number(row.count)),
-          column.number(t.amount, (row) => money(row.amount_rub)),
+          column.amount(t.count, (row) => row.count, format.number),
+          column.amount(t.amount, (row) => row.amount_rub, money),
         ]}
       />
     </>

@@ -121,8 +121,16 @@ function Matches({ of }: { readonly of: readonly Match[] }) {
         column(t.customer, (row) =>
           row.kind === 'customer' ? null : <CustomerLink id={row.customer_id} name={row.customer_name} />,
         ),
-        column(t.when, (row) => row.at !== null && format.moment(row.at)),
-        column.number(t.amount, (row) => row.amount_rub !== null && format.exactMoney(row.amount_rub)),
+        column(
+          t.when,
+          (row) => row.at !== null && format.moment(row.at),
+          (row) => row.at,
+        ),
+        column.number(
+          t.amount,
+          (row) => row.amount_rub !== null && format.exactMoney(row.amount_rub),
+          (row) => row.amount_rub,
+        ),
       ]}
     />
   )

@@ -59,8 +59,8 @@ function Subscriptions({ rows }: { readonly rows: Services['vpn'] }) {
           <Status tone={row.status === 'ACTIVE' ? 'good' : 'quiet'}>{t.states[row.status] ?? row.status}</Status>
         )),
         column.number(t.devices, (row) => `${format.number(row.devices)} / ${format.number(row.device_limit)}`),
-        column.number(t.received, (row) => format.bytes(row.rx_bytes)),
-        column.number(t.sent, (row) => format.bytes(row.tx_bytes)),
+        column.amount(t.received, (row) => row.rx_bytes, format.bytes),
+        column.amount(t.sent, (row) => row.tx_bytes, format.bytes),
       ]}
     />
   )
@@ -79,8 +79,8 @@ function Accounts({ rows }: { readonly rows: Services['traffic'] }) {
         column(t.subuser, (row) => <Cell note={row.login}>{row.name}</Cell>),
         column(t.pool, (row) => trade.pools[row.pool] ?? row.pool),
         column(t.status, (row) => <OnOff isOn={!row.blocked} on={t.active} off={t.blocked} />),
-        column.number(t.left, (row) => format.bytes(row.left_bytes)),
-        column.number(t.usedBytes, (row) => format.bytes(row.used_bytes)),
+        column.amount(t.left, (row) => row.left_bytes, format.bytes),
+        column.amount(t.usedBytes, (row) => row.used_bytes, format.bytes),
       ]}
     />
   )

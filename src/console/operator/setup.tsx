@@ -3,6 +3,7 @@ import { usePath } from '../shared/browser.ts'
 import { messages, pair, phrase, useMessages } from '../shared/messages.tsx'
 import { Notice, Page, Panel, Reading, Status } from '../shared/parts.tsx'
 import { type OperatorAnswer, useRead } from './api.ts'
+import { FirstSale } from './first-sale.tsx'
 import { operatorTexts } from './messages.ts'
 
 type Setup = OperatorAnswer<'getSetup'>
@@ -77,6 +78,9 @@ export function useNextStep(): Step | undefined {
   return data?.mode === 'production' ? data.steps.find((each) => !each.done)?.step : undefined
 }
 
+/** Whether the shop is a sandbox, whose menu has the page of the first sale. */
+export const useIsSandbox = (): boolean => useRead('getSetup', {}, { everyMs: 15_000 }).data?.mode === 'sandbox'
+
 /** On the pages of the steps, while the shop is being set up: the next thing to do. */
 export function NextStep() {
   const { t } = useMessages(setupMessages)
@@ -112,7 +116,14 @@ export function SetupPage() {
   const { t } = useMessages(setupMessages)
   return (
     <Page title={t.setup} about={t.setupAbout}>
-      <Reading of={useSetup()}>{({ steps }) => <Steps of={steps} />}</Reading>
+      <Reading of={useSetup()}>
+        {(setup) => (
+          <>
+            <Steps of={setup.steps} />
+            <FirstSale of={setup} />
+          </>
+        )}
+      </Reading>
     </Page>
   )
 }

@@ -79,7 +79,11 @@ function Ranges() {
       keyOf={(row) => row.range}
       empty={<Nothing icon="server" about={t.noStockYet} />}
       columns={(column) => [
-        column(t.range, (row) => <Mono>{row.range}</Mono>),
+        column(
+          t.range,
+          (row) => <Mono>{row.range}</Mono>,
+          (row) => row.range,
+        ),
         column.number(t.slots, (row) => (row.block ? t.unlimited : format.number(row.places))),
         column.number(t.served, (row) =>
           row.block ? (row.served_by.length > 0 ? t.yes : t.no) : format.number(row.served),
@@ -104,10 +108,22 @@ function Interruptions() {
         keyOf={(row) => row.proxy}
         columns={(column) => [
           column(t.product, (row) => <a href={`#/proxies/${row.proxy}`}>{t.proxy(String(row.proxy))}</a>),
-          column(t.customer, (row) => <CustomerLink id={row.customer_id} name={row.customer_name} />),
-          column(t.address, (row) => <Mono>{row.address}</Mono>),
-          column(t.gateway, (row) => row.node ?? '—'),
-          column(t.interruptedSince, (row) => format.moment(row.since)),
+          column(
+            t.customer,
+            (row) => <CustomerLink id={row.customer_id} name={row.customer_name} />,
+            (row) => row.customer_name,
+          ),
+          column(
+            t.address,
+            (row) => <Mono>{row.address}</Mono>,
+            (row) => row.address,
+          ),
+          column(
+            t.gateway,
+            (row) => row.node ?? '—',
+            (row) => row.node,
+          ),
+          column.value(t.interruptedSince, (row) => row.since, format.moment),
           column.text(t.reason, (row) => t.reasons[row.reason ?? ''] ?? row.reason),
         ]}
       />

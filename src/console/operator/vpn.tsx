@@ -85,8 +85,8 @@ function Shown({ of }: { readonly of: Subscription }) {
                 </Cell>
               ),
             ),
-            column.number(t.received, (row) => format.bytes(row.rx_bytes)),
-            column.number(t.sent, (row) => format.bytes(row.tx_bytes)),
+            column.amount(t.received, (row) => row.rx_bytes, format.bytes),
+            column.amount(t.sent, (row) => row.tx_bytes, format.bytes),
           ]}
         />
       </Panel>

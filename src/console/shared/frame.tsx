@@ -14,6 +14,7 @@ import { Icon, type IconName, Mark } from './icons.tsx'
 import { commonMessages, type Language, useLanguage, useMessages } from './messages.tsx'
 import { NoSuchPage, Notice } from './parts.tsx'
 import { useOtherTabs } from './queries.ts'
+import { UndoBar } from './undo.tsx'
 
 /** A link of the menu, marked on its page and on the pages below it. */
 export type MenuItem = { readonly path: string; readonly label: string; readonly icon: IconName }
@@ -157,6 +158,7 @@ export function Frame({ items, foot, quick, children }: FrameProps) {
         <ConnectionNotice />
         {children}
       </main>
+      <UndoBar />
     </div>
   )
 }

@@ -235,6 +235,8 @@ const common = {
   unmatched: pair('Unmatched notices', 'Неразобранные уведомления'),
   provider: pair('Provider', 'Платёжная система'),
   day: pair('Day', 'День'),
+  csv: 'CSV',
+  choose: pair('Choose a service', 'Выбрать услугу'),
   between: phrase('A number from {min} to {max}.', 'Число от {min} до {max}.'),
 }
 

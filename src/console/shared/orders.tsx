@@ -32,8 +32,8 @@ export function OrderRows({ label, rows, empty }: OrderRowsProps) {
       columns={(column) => [
         column(t.order, (row) => <OrderLink id={row.order_id} />),
         column(t.product, (row) => orderName(row, trade)),
-        column(t.when, (row) => format.moment(row.created_at)),
-        column.number(t.price, (row) => format.exactMoney(row.price_rub)),
+        column.value(t.when, (row) => row.created_at, format.moment),
+        column.amount(t.price, (row) => row.price_rub, format.exactMoney),
       ]}
     />
   )

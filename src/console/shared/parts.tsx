@@ -1,11 +1,24 @@
-import { Button, Skeleton, Text, Title } from '@mantine/core'
-import { type ReactNode, useEffect, useRef } from 'react'
+import { Button, Skeleton, Text, Title, UnstyledButton } from '@mantine/core'
+import { useMutation } from '@tanstack/react-query'
+import { type ComponentType, type ReactNode, useEffect, useRef, useState } from 'react'
 import { CallLost, CallOffline, CallRefused } from '../client/call.ts'
+import { flagSvg } from '../styles/flags.ts'
 import { brand } from './brand.ts'
-import { useOverflow } from './browser.ts'
-import { Icon, type IconName } from './icons.tsx'
+import { download, toPicture, useOverflow } from './browser.ts'
+import { Drawing, type DrawingName } from './drawings.tsx'
+import { Icon } from './icons.tsx'
 import { commonMessages, useLanguage, useMessages } from './messages.tsx'
 import { sayRefusal } from './refusal.ts'
+import {
+  type Columns,
+  columnBuilder,
+  type ShownColumn,
+  type Sorting,
+  sortRows,
+  tableToCsv,
+  toFileName,
+  valueOf,
+} from './table.ts'
 
 type PageProps = Readonly<{ title: string; about?: ReactNode; actions?: ReactNode; children: ReactNode }>
 
@@ -50,10 +63,10 @@ export function NoSuchPage() {
   )
 }
 
-type PanelProps = Readonly<{ title?: string; aside?: ReactNode; children: ReactNode; className?: string }>
+type PanelProps = Readonly<{ title?: string; aside?: ReactNode; children: ReactNode; className?: string; id?: string }>
 
-export const Panel = ({ title, aside, children, className = '' }: PanelProps) => (
-  <section className={`panel ${className}`}>
+export const Panel = ({ title, aside, children, className = '', id }: PanelProps) => (
+  <section className={`panel ${className}`} id={id}>
     {title !== undefined && (
       <div className="panel-head">
         <Title order={2}>{title}</Title>
@@ -91,7 +104,7 @@ type SectionProps<Tab extends string> = {
   readonly about: string | Readonly<Record<Tab, string>>
   readonly base: string
   readonly names: Readonly<Record<Tab, string>>
-  readonly tabs: Readonly<Record<Tab, () => ReactNode>>
+  readonly tabs: Readonly<Record<Tab, ComponentType>>
   readonly tab: string
 }
 
@@ -99,7 +112,7 @@ type SectionProps<Tab extends string> = {
 export function Section<Tab extends string>({ title, about, base, names, tabs, tab }: SectionProps<Tab>) {
   const isTab = (name: string): name is Tab => name in tabs
   if (!isTab(tab)) return <NoSuchPage />
-  const Shown: () => ReactNode = tabs[tab]
+  const Shown: ComponentType = tabs[tab]
   return (
     <Page title={title} about={typeof about === 'string' ? about : about[tab]}>
       <nav className="tabs" aria-label={title}>
@@ -150,15 +163,28 @@ export const OnOff = ({ isOn, on, off }: { readonly isOn: boolean; readonly on: 
   <Status tone={isOn ? 'good' : 'bad'}>{isOn ? on : off}</Status>
 )
 
-type EmptyProps = Readonly<{ icon: IconName; title: string; about: string; children?: ReactNode }>
+type EmptyProps = Readonly<{
+  icon: DrawingName
+  title: string
+  about: string
+  /** The page of the one button that helps. */
+  to?: readonly [href: string, label: string]
+  children?: ReactNode
+}>
 
-export const Empty = ({ icon, title, about, children }: EmptyProps) => (
+/** In place of a list without items: what the page is for, with a drawing and at most one button. */
+export const Empty = ({ icon, title, about, to, children }: EmptyProps) => (
   <div className="empty">
-    <Icon name={icon} size={36} />
+    <Drawing name={icon} />
     <Text fw={600}>{title}</Text>
     <Text c="dimmed" size="sm" maw="44ch">
       {about}
     </Text>
+    {to !== undefined && (
+      <Button component="a" href={to[0]} variant="light">
+        {to[1]}
+      </Button>
+    )}
     {children}
   </div>
 )
@@ -242,6 +268,8 @@ type PagedProps<Item> = {
     readonly hasNextPage: boolean
     readonly isFetchingNextPage: boolean
     readonly fetchNextPage: () => unknown
+    /** Every item, for a file. */
+    readonly loadAll: () => Promise<readonly Item[]>
   }
   readonly height?: number
   /** Whether the button is as wide as the list. */
@@ -285,64 +313,121 @@ export const Facts = ({ of }: { readonly of: readonly (Fact | false)[] }) => (
   </dl>
 )
 
-type Column<Row> = {
-  readonly label: string
-  readonly show: (row: Row) => ReactNode
-  /** `text` may wrap, `number` is aligned to the right, `action` has a label for screen readers only. */
-  readonly kind: '' | 'text' | 'number' | 'action'
-}
-
-type ColumnOf<Row> = (label: string, show: (row: Row) => ReactNode) => Column<Row>
-type Columns<Row> = ColumnOf<Row> & Readonly<Record<'text' | 'number' | 'action', ColumnOf<Row>>>
-
-const columnOf =
-  (kind: Column<never>['kind']) =>
-  <Row,>(label: string, show: (row: Row) => ReactNode): Column<Row> => ({ label, show, kind })
-
-const builder = Object.assign(columnOf(''), {
-  text: columnOf('text'),
-  number: columnOf('number'),
-  action: columnOf('action'),
-})
-
 export type RowsProps<Row> = {
   readonly label: string
   readonly rows: readonly Row[]
   readonly keyOf: (row: Row) => string | number
-  /** A function, so that each column knows the type of the rows. */
-  readonly columns: (column: Columns<Row>) => readonly Column<Row>[]
+  /** A function, so that each column knows the type of the rows. A column with a value or plain text can be sorted. */
+  readonly columns: (column: Columns<Row>) => readonly ShownColumn<Row>[]
   readonly empty?: ReactNode
+  /** Whether the table has a button for a file of its rows; a page with a file of its own has none. */
+  readonly hasCsv?: boolean
+  /** Whether the reader may sort; rows with a sum at their end keep their order. */
+  readonly isSortable?: boolean
+  /** Reads the whole list for the file, if the rows are only a part of it. */
+  readonly loadAll?: () => Promise<readonly Row[]>
+  /** How the shop sorts a list that is read in pages: the name of a column, with `-` for the other direction. */
+  readonly order?: { readonly by: string; readonly onOrder: (by: string) => void }
 }
 
 /** A table; on a phone each row is a card, with the column's name before each value. */
-export function Rows<Row>({ label, rows, keyOf, columns: toColumns, empty }: RowsProps<Row>) {
-  const columns = toColumns(builder)
+export function Rows<Row>(props: RowsProps<Row>) {
+  const { label, rows, keyOf, columns: toColumns, empty, hasCsv = true, isSortable = true, loadAll, order } = props
+  const [sorting, setSorting] = useState<Sorting>()
+  const columns = toColumns(columnBuilder)
   if (rows.length === 0 && empty !== undefined) return empty
+  // A part of a list is sorted by the shop only: its other rows are not here.
+  const sorted = loadAll === undefined ? sortRows(rows, columns, sorting) : rows
+  const heads = columns.map((each, index): HeadProps => {
+    const { label: name, kind } = each
+    const isNumber = kind === 'number'
+    if (order && each.by !== undefined) {
+      const { by } = each
+      const now = order.by === by ? 'ascending' : order.by === `-${by}` ? 'descending' : 'none'
+      return { name, isNumber, now, onSort: () => order.onOrder(now === 'ascending' ? `-${by}` : by) }
+    }
+    const [first] = rows
+    const isFixed = !isSortable || loadAll !== undefined || rows.length < 2
+    if (isFixed || first === undefined || valueOf(each, first) === undefined) {
+      return { name, isNumber, isUnseen: kind === 'action' }
+    }
+    const isThis = sorting?.column === index
+    const now = isThis ? (sorting.isDown ? 'descending' : 'ascending') : 'none'
+    // A number is most often wanted from the largest, and the third press brings the first order back.
+    const next = isThis && sorting.isDown !== isNumber ? undefined : { column: index, isDown: isThis !== isNumber }
+    return { name, isNumber, now, onSort: () => setSorting(next) }
+  })
   return (
-    <RowsFrame label={label}>
-      <table className="rows" aria-label={label}>
-        <thead>
-          <tr>
-            {columns.map((each, index) => (
-              <th key={index} scope="col" className={each.kind === 'number' ? 'number' : ''}>
-                {each.kind === 'action' ? <span className="unseen">{each.label}</span> : each.label}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map((row) => (
-            <tr key={keyOf(row)}>
-              {columns.map(({ label: name, show, kind }, index) => (
-                <td key={index} className={kind === 'action' ? '' : kind} data-label={kind === 'action' ? '' : name}>
-                  {show(row)}
-                </td>
+    <div className="table">
+      <RowsFrame label={label}>
+        <table className="rows" aria-label={label}>
+          <thead>
+            <tr>
+              {heads.map((each, index) => (
+                <Head key={index} {...each} />
               ))}
             </tr>
-          ))}
-        </tbody>
-      </table>
-    </RowsFrame>
+          </thead>
+          <tbody>
+            {sorted.map((row) => (
+              <tr key={keyOf(row)}>
+                {columns.map(({ label: name, show, kind }, index) => (
+                  <td key={index} className={kind === 'action' ? '' : kind} data-label={kind === 'action' ? '' : name}>
+                    {show(row)}
+                  </td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </RowsFrame>
+      {hasCsv && rows.length > 0 && (
+        <TableFile label={label} load={async () => tableToCsv(columns, loadAll ? await loadAll() : sorted)} />
+      )}
+    </div>
+  )
+}
+
+type HeadProps = {
+  readonly name: ReactNode
+  readonly isNumber?: boolean
+  readonly isUnseen?: boolean
+  readonly now?: 'ascending' | 'descending' | 'none'
+  readonly onSort?: () => void
+}
+
+/** The head of a column, with a button if rows can be sorted by it. */
+export const Head = ({ name, isNumber = false, isUnseen = false, now, onSort }: HeadProps) => (
+  <th scope="col" className={isNumber ? 'number' : ''} aria-sort={now}>
+    {onSort === undefined ? (
+      <span className={isUnseen ? 'unseen' : ''}>{name}</span>
+    ) : (
+      <UnstyledButton className={`sort sort-${now}`} onClick={onSort}>
+        {name}
+      </UnstyledButton>
+    )}
+  </th>
+)
+
+/** A button that saves a table as a file. */
+function TableFile({ label, load }: { readonly label: string; readonly load: () => Promise<string> }) {
+  const { t } = useMessages(commonMessages)
+  const save = useMutation({ mutationFn: async () => download(toFileName(label), await load(), 'text/csv') })
+  return (
+    <div className="table-file">
+      <Button
+        size="compact-xs"
+        variant="subtle"
+        color="gray"
+        leftSection={<Icon name="download" size={13} />}
+        loading={save.isPending}
+        aria-label={`${t.csv}: ${label}`}
+        onClick={() => save.mutate()}
+      >
+        {t.csv}
+      </Button>
+      <RefusalNotice error={save.error} />
+    </div>
   )
 }
 
@@ -362,11 +447,11 @@ export const ReadRows = <Row,>({ of, ...table }: ReadRowsProps<Row>) => (
   <Reading of={of}>{({ items }) => <Rows {...table} rows={items} />}</Reading>
 )
 
-type PagedRowsProps<Row> = Omit<RowsProps<Row>, 'rows'> & Omit<PagedProps<Row>, 'children'>
+type PagedRowsProps<Row> = Omit<RowsProps<Row>, 'rows' | 'loadAll'> & Omit<PagedProps<Row>, 'children'>
 
 export const PagedRows = <Row,>({ of, height = 240, isWide = false, ...table }: PagedRowsProps<Row>) => (
   <Paged of={of} height={height} isWide={isWide}>
-    {(rows) => <Rows {...table} rows={rows} />}
+    {(rows) => <Rows {...table} rows={rows} {...(of.hasNextPage && { loadAll: of.loadAll })} />}
   </Paged>
 )
 
@@ -379,12 +464,36 @@ export const Cell = ({ note, isMono = false, children }: CellProps) => (
   </span>
 )
 
-/** A country by its code and its name, or the code and another text. */
+const flagPictures = new Map<string, string | undefined>()
+
+function flagOf(code: string): string | undefined {
+  if (!flagPictures.has(code)) {
+    const svg = flagSvg(code)
+    flagPictures.set(code, svg && toPicture(svg))
+  }
+  return flagPictures.get(code)
+}
+
+/** The flag of a country beside its name; its code in place of a flag that is not drawn. */
+export function Flag({ code }: { readonly code: string }) {
+  const picture = flagOf(code)
+  if (picture === undefined) return <span className="code">{code}</span>
+  return <img className="flag" src={picture} alt="" width="21" height="14" />
+}
+
+/** A country by its flag and its name, or flag, code and another text. */
 export function Country({ code, children }: { readonly code: string; readonly children?: ReactNode }) {
   const { format } = useLanguage()
   return (
-    <span>
-      <span className="code">{code}</span> {children ?? format.country(code)}
+    <span className="country">
+      <Flag code={code} />{' '}
+      {children === undefined ? (
+        format.country(code)
+      ) : (
+        <>
+          {flagOf(code) !== undefined && code} {children}
+        </>
+      )}
     </span>
   )
 }

@@ -80,6 +80,11 @@ const itemsOf = <Answer>(page: Answer): ItemsOf<Answer>[] => Object.values(page 
 const cursorOf = (page: unknown): string | undefined =>
   isRecord(page) && typeof page['next_cursor'] === 'string' ? page['next_cursor'] : undefined
 
+/** The shop's limit of a page. */
+const maxPageItems = 500
+/** A file of a table has at most 100,000 rows. */
+const maxFilePages = 200
+
 /** A client's calls as hooks. A change invalidates every query. */
 export function createHooks<Operations extends Record<keyof Operations, Shape>>(client: Client<Operations>) {
   type Given<Of extends Name<Operations>> = Parameters<typeof client.call<Of>>[1]
@@ -103,13 +108,16 @@ export function createHooks<Operations extends Record<keyof Operations, Shape>>(
     client.call(name, { ...given, query: { ...given?.query, ...(cursor !== undefined && { cursor }) } } as Given<Of>)
 
   function usePages<Of extends Name<Operations>>(name: Of, given: Given<Of> = {}) {
-    return useInfiniteQuery({
+    const found = useInfiniteQuery({
       queryKey: [name, 'pages', given],
       queryFn: ({ pageParam }) => callPage(name, given, pageParam),
       initialPageParam: undefined as string | undefined,
       getNextPageParam: cursorOf,
+      placeholderData: keepPreviousData,
       select: ({ pages }) => pages.flatMap((page) => itemsOf<Operations[Of]['answer']>(page)),
     })
+    const whole = { ...given, query: { ...given?.query, limit: maxPageItems } } as Given<Of>
+    return { ...found, loadAll: () => loadPages(name, whole, maxFilePages) }
   }
 
   /** A list as a whole, up to `maxPages`, or up to the first page whose last item is not `isWanted`. */

@@ -5,15 +5,16 @@ import { type ReactNode, useEffect, useState } from 'react'
 import { CallRefused, isRecord } from '../client/call.ts'
 import {
   auth,
+  dropLink,
   enterAs,
   enterWithToken,
+  findLink,
   findReplaced,
   own,
   part,
   type SignedOut,
   type SignInLink,
   stay,
-  takeLink,
 } from '../client/session.ts'
 import type { Who } from '../client/sign-in.ts'
 import { brand } from './brand.ts'
@@ -166,7 +167,8 @@ const useOffers = () => useQuery({ queryKey: ['offers'], queryFn: () => auth.cal
 
 export function SignIn({ why }: { readonly why: SignedOut }) {
   const { t } = useMessages(signInMessages)
-  const [link] = useState(takeLink)
+  const [link] = useState(findLink)
+  useEffect(dropLink, [])
   const [linkState, setLinkState] = useState<LinkState>('opening')
   const [chosen, setWay] = useState<Way | undefined>(link ? 'link' : undefined)
   const offers = useOffers()

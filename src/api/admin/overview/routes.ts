@@ -7,7 +7,7 @@ import { isOnline } from '../../../domains/fleet/rules.ts'
 import type { Pricing } from '../../../domains/pricing/index.ts'
 import { lookAtRanges } from '../../../domains/stock/index.ts'
 import type { z } from '../../operation.ts'
-import type { AdminDeps, BindAdmin } from '../bind.ts'
+import { type AdminDeps, type BindAdmin, nameOf } from '../bind.ts'
 import { getOverview, getSetup, setupSteps } from './shapes.ts'
 
 type Overview = z.input<typeof getOverview.answer>
@@ -116,14 +116,15 @@ async function nodesOf({ fleet, ...deps }: AdminDeps): Promise<Overview['nodes']
 }
 
 async function lookAtSetup(deps: AdminDeps): Promise<z.input<typeof getSetup.answer>> {
-  const [mode, prices, nodes, isServed, methods, customers, orders] = await Promise.all([
+  const [mode, prices, nodes, isServed, methods, customers, [newest]] = await Promise.all([
     deps.customers.mode(),
     deps.pricing.find(),
     nodesOf(deps),
     hasGoods(deps, await deps.pricing.find()),
     deps.payments.methods(),
     deps.customers.countAll(),
-    deps.orders.findByPrefix('ord_', 1),
+    // A text after every order's id.
+    deps.orders.newest('ore', 1),
   ])
   const isPriced = prices && (prices.dedicated.kinds.size > 0 || prices.premium.pools.size > 0 || prices.vpn !== null)
   const done: Readonly<Record<(typeof setupSteps)[number], boolean>> = {
@@ -133,10 +134,19 @@ async function lookAtSetup(deps: AdminDeps): Promise<z.input<typeof getSetup.ans
     stock: isServed,
     payment: methods.length > 0,
     customer: customers > 0,
-    purchase: orders.length > 0,
+    purchase: newest !== undefined,
   }
   const steps = setupSteps.map((step) => ({ step, done: done[step] }))
-  return { mode: mode === 'sandbox' ? 'sandbox' : 'production', steps }
+  const last = newest && {
+    order_id: newest.id,
+    product: newest.product,
+    action: newest.action,
+    price_rub: toRoubles(newest.price),
+    customer_id: newest.customer,
+    customer_name: await nameOf(deps, newest.customer),
+    created_at: toIso(newest.createdAt),
+  }
+  return { mode: mode === 'sandbox' ? 'sandbox' : 'production', steps, last_order: last ?? null }
 }
 
 /** Whether a node that reports has an address, an exit or a VPN to sell. */

@@ -1,5 +1,6 @@
-import { choice, flag, moment, part, queryInteger, roubles, rows, text, whole } from '../../fields.ts'
+import { choice, exampleOrder, flag, moment, part, queryInteger, roubles, rows, text, whole } from '../../fields.ts'
 import { operationsOf, z } from '../../operation.ts'
+import { customerName, exampleCustomer } from '../fields.ts'
 
 const operation = operationsOf({ tag: 'At a glance', role: 'reader' })
 
@@ -76,5 +77,14 @@ export const getSetup = operation('getSetup', 'GET /setup', {
       ),
       done: flag('Whether the step is done.'),
     }),
+    last_order: part('The newest order of all customers; null before the first.', {
+      order_id: text("The order's id.", exampleOrder),
+      product: text('Product: `dedicated`, `premium` or `vpn`.', 'dedicated'),
+      action: text('Action, such as `buy`, `prolong` or `renew`.', 'buy'),
+      price_rub: roubles('Price charged.', 1658.7),
+      customer_id: text("The customer's id.", exampleCustomer),
+      customer_name: customerName,
+      created_at: moment('When the order was placed.'),
+    }).nullable(),
   }),
 })

@@ -9,11 +9,13 @@ import { Icon } from '../../shared/icons.tsx'
 import { useMessages } from '../../shared/messages.tsx'
 import { Facts, Hint, Outcome, Reading, RefusalNotice } from '../../shared/parts.tsx'
 import { clearRefusals, refresh, useOnce } from '../../shared/queries.ts'
+import { offerUndo } from '../../shared/undo.tsx'
 import { api, type CustomerAnswer, quoteEveryMs, usePurchase, useRead } from '../api.ts'
 import { joinExports, maxBatch, maxUrlBatch, sendBatches, sumRoubles, toBatches } from './batches.ts'
+import { CheckMany } from './check.tsx'
 import { dedicatedMessages } from './messages.ts'
 
-type Task = 'prolong' | 'replace' | 'protocol' | 'autoRenew' | 'comment' | 'passwords'
+type Task = 'prolong' | 'replace' | 'check' | 'protocol' | 'autoRenew' | 'comment' | 'passwords'
 type PickedProps = { readonly picked: readonly Proxy[]; readonly onDone: () => void }
 
 export function BulkBar({ picked, onDone }: PickedProps) {
@@ -28,9 +30,10 @@ export function BulkBar({ picked, onDone }: PickedProps) {
   const tasks: Readonly<Record<Task, readonly [title: string, show: () => ReactNode]>> = {
     prolong: [t.prolong, () => <ProlongForm picked={picked} onDone={finish} />],
     replace: [t.replace, () => <ReplaceForm picked={picked} onDone={finish} />],
-    protocol: [t.protocol, () => <ProtocolForm ids={ids} onDone={finish} />],
+    check: [t.check, () => <CheckMany picked={picked} />],
+    protocol: [t.protocol, () => <ProtocolForm picked={picked} onDone={finish} />],
     autoRenew: [t.autoRenew, () => <AutoRenewForm picked={picked} onDone={finish} />],
-    comment: [t.comment, () => <CommentForm ids={ids} first={picked[0]?.comment ?? ''} onDone={finish} />],
+    comment: [t.comment, () => <CommentForm picked={picked} onDone={finish} />],
     passwords: [
       picked.length === 1 ? t.newPassword : t.newPasswords,
       () => <PasswordsForm ids={ids} onDone={finish} />,
@@ -62,7 +65,11 @@ type FormProps = { readonly ids: readonly number[]; readonly onDone: () => void 
 function useBatches<Answer>(
   ids: readonly number[],
   send: (batch: readonly number[]) => Promise<Answer>,
-  { size = maxBatch, onDone }: { readonly size?: number; readonly onDone?: () => void } = {},
+  {
+    size = maxBatch,
+    onDone,
+    onAll,
+  }: { readonly size?: number; readonly onDone?: () => void; readonly onAll?: () => void } = {},
 ) {
   const queries = useQueryClient()
   const [sent, setSent] = useState<readonly { readonly ids: readonly number[]; readonly answer: Answer }[]>([])
@@ -79,6 +86,7 @@ function useBatches<Answer>(
   })
   const run = useOnce(async () => {
     await change.mutateAsync()
+    onAll?.()
     if (ids.length <= size) onDone?.()
   })
   const answers = sent.map((each) => each.answer)
@@ -115,10 +123,33 @@ function WhenLeft({ of: { change, count, isSeveral }, onDone, children }: WhenLe
   )
 }
 
-export function ProtocolForm({ ids, onDone, first = 'http' }: FormProps & { readonly first?: Proxy['port_type'] }) {
+const idsOf = (picked: readonly Proxy[]): readonly number[] => picked.map((each) => each.id)
+
+/** Offers to set the values from before a change again, with one series of requests for each of them. */
+function useUndo<Value>(
+  name: string,
+  picked: readonly Proxy[],
+  valueOf: (proxy: Proxy) => Value,
+  send: (batch: readonly number[], value: Value) => Promise<unknown>,
+) {
+  const { t, format } = useMessages(dedicatedMessages)
+  return () => {
+    const undo = async () => {
+      for (const [value, same] of Map.groupBy(picked, valueOf)) {
+        await sendBatches(toBatches(idsOf(same), maxBatch), { send: (batch) => send(batch, value), onSent: () => {} })
+      }
+    }
+    offerUndo({ text: t.changed(name, t.shown(picked.length, format)), undo })
+  }
+}
+
+export function ProtocolForm({ picked, onDone }: PickedProps) {
   const { t } = useMessages(dedicatedMessages)
-  const [port_type, setProtocol] = useState(first)
-  const batches = useBatches(ids, (batch) => api.call('setProtocol', { body: { ids: batch, port_type } }), { onDone })
+  const [port_type, setProtocol] = useState(picked[0]?.port_type ?? 'http')
+  const send = (batch: readonly number[], type = port_type) =>
+    api.call('setProtocol', { body: { ids: batch, port_type: type } })
+  const onAll = useUndo(t.protocol, picked, (each) => each.port_type, send)
+  const batches = useBatches(idsOf(picked), (batch) => send(batch), { onDone, onAll })
   const options = Object.entries(t.protocols) as [Proxy['port_type'], string][]
   return (
     <WhenLeft of={batches} onDone={onDone}>
@@ -134,10 +165,11 @@ export function AutoRenewForm({ picked, onDone }: PickedProps) {
   const { t, format } = useMessages(dedicatedMessages)
   const periods = useProlongPeriods(picked)
   const [chosen, setPeriod] = useState(picked[0]?.auto_renew ?? 0)
-  const ids = picked.map((each) => each.id)
-  const period = chosen === 0 ? null : chosen
-  const send = (batch: readonly number[]) => api.call('setAutoRenew', { body: { ids: batch, period } })
-  const batches = useBatches(ids, send, { onDone })
+  const ids = idsOf(picked)
+  const send = (batch: readonly number[], period: number | null) =>
+    api.call('setAutoRenew', { body: { ids: batch, period } })
+  const onAll = useUndo(t.autoRenew, picked, (each) => each.auto_renew, send)
+  const batches = useBatches(ids, (batch) => send(batch, chosen === 0 ? null : chosen), { onDone, onAll })
   const options = periods.map((each) => [String(each), t.days(each, format)] as const)
   const quote = useProlongQuote(ids, chosen)
   return (
@@ -176,10 +208,12 @@ export function ReplaceForm({ picked, onDone }: PickedProps) {
   )
 }
 
-export function CommentForm({ ids, first, onDone }: FormProps & { readonly first: string }) {
+export function CommentForm({ picked, onDone }: PickedProps) {
   const { t } = useMessages(dedicatedMessages)
-  const { value: comment, props } = useTyped(first)
-  const batches = useBatches(ids, (batch) => api.call('setComment', { body: { ids: batch, comment } }), { onDone })
+  const { value, props } = useTyped(picked[0]?.comment ?? '')
+  const send = (batch: readonly number[], comment = value) => api.call('setComment', { body: { ids: batch, comment } })
+  const onAll = useUndo(t.comment, picked, (each) => each.comment, send)
+  const batches = useBatches(idsOf(picked), (batch) => send(batch), { onDone, onAll })
   return (
     <WhenLeft of={batches} onDone={onDone}>
       <SubmitForm label={t.apply} change={batches.change} onSubmit={batches.run}>

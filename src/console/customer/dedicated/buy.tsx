@@ -2,13 +2,13 @@ import { Button, Text } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
 import { useState } from 'react'
 import type { Payment } from '../../client/customer.ts'
-import { Listing } from '../../shared/copy.tsx'
 import { Choices, NumberField } from '../../shared/form.tsx'
 import { type Format, useMessages } from '../../shared/messages.tsx'
 import { Empty, Facts, Hint, Page, Panel, Reading, RefusalNotice } from '../../shared/parts.tsx'
 import { type CustomerAnswer, quoteEveryMs, usePurchase, useRead } from '../api.ts'
 import { BuyNow, PaidPurchase } from '../money/pay.tsx'
 import { dedicatedMessages } from './messages.ts'
+import { OrderedProxies, ProxiesResult } from './result.tsx'
 
 type Kind = 3 | 4 | 6
 type DedicatedOrder = Readonly<{ ipv: Kind; country_code: string; period: number; count: number }>
@@ -102,7 +102,7 @@ function PaidProxies(props: { readonly payment: Payment; readonly onAgain: () =>
   const { t } = useMessages(dedicatedMessages)
   return (
     <Page title={t.bought}>
-      <PaidPurchase {...props} />
+      <PaidPurchase {...props}>{(order) => <OrderedProxies order={order} />}</PaidPurchase>
     </Page>
   )
 }
@@ -218,27 +218,19 @@ type BoughtProps = { readonly bought: CustomerAnswer<'buyDedicated'>; readonly o
 
 function Bought({ bought, onAgain }: BoughtProps) {
   const { t, format } = useMessages(dedicatedMessages)
-  const { proxies } = bought
-  const lines = proxies.map(({ ip, port, username, password }) => `${ip}:${port}:${username}:${password ?? ''}`)
-  const [first] = proxies
+  const { proxies, price_rub } = bought
   return (
-    <Page title={t.bought} about={t.boughtAbout(t.shown(proxies.length, format), format.money(bought.price_rub))}>
-      <Panel className="stack">
-        <Listing text={lines.join('\n')} label={t.title} />
+    <Page title={t.bought} about={t.boughtAbout(t.shown(proxies.length, format), format.money(price_rub))}>
+      <ProxiesResult proxies={proxies}>
         <div className="line">
           <Button component="a" href="#/dedicated">
             {t.toList}
           </Button>
-          {first && (
-            <Button component="a" variant="default" href={`#/dedicated/${first.id}`}>
-              {t.use}
-            </Button>
-          )}
           <Button variant="subtle" onClick={onAgain}>
             {t.another}
           </Button>
         </div>
-      </Panel>
+      </ProxiesResult>
     </Page>
   )
 }

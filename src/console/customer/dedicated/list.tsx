@@ -9,27 +9,18 @@ import { Icon } from '../../shared/icons.tsx'
 import { useMessages } from '../../shared/messages.tsx'
 import { Country, Empty, Page, Panel, Reading, Status } from '../../shared/parts.tsx'
 import { loadPages } from '../api.ts'
-import { type LineForm, lineForms, type ProxyEndpoint, toLine } from '../endpoint.ts'
+import { type LineForm, lineForms, toLine } from '../endpoint.ts'
 import { BulkBar, ExportButton } from './bulk.tsx'
+import { endpointOf, nameOf } from './endpoint.ts'
 import { dedicatedMessages } from './messages.ts'
 
 /** The customer's newest 5,000 proxies; an export has all of them. */
-export const useProxies = () =>
+export const useProxies = ({ everyMs }: { readonly everyMs?: number } = {}) =>
   useQuery({
     queryKey: ['listDedicated', 'all'],
     queryFn: () => loadPages('listDedicated', { query: { limit: 500 } }, 10),
+    ...(everyMs !== undefined && { refetchInterval: everyMs }),
   })
-
-/** A proxy's name: the address to connect to. */
-export const nameOf = ({ ip, port }: Proxy): string => (ip.includes(':') ? `[${ip}]:${port}` : `${ip}:${port}`)
-
-export function endpointOf(proxy: Proxy, password: string): ProxyEndpoint {
-  const { ip: host, port, username: login, port_type: protocol } = proxy
-  const { https_host, https_port, browser_host: browserHost } = proxy
-  const tls =
-    https_host === null || https_port === null ? undefined : { host: https_host, port: https_port, browserHost }
-  return { host, port, login, password, protocol, tls }
-}
 
 export function DedicatedList() {
   const { t } = useMessages(dedicatedMessages)
@@ -70,6 +61,8 @@ export function DedicatedList() {
 /** A filter; an empty field matches every proxy. */
 type Filter = Readonly<{ text: string; status: string; country: string; ipv: string }>
 
+const noFilter: Filter = { text: '', status: '', country: '', ipv: '' }
+
 const matches = (proxy: Proxy, { text, status, country, ipv }: Filter): boolean =>
   (status === '' || proxy.status === status) &&
   (country === '' || proxy.country_code === country) &&
@@ -109,7 +102,11 @@ function Listed({ all }: { readonly all: readonly Proxy[] }) {
       <Panel className="stack">
         <Filters all={all} filter={filter} onFilter={setFilter} />
         {found.length === 0 ? (
-          <Empty icon="search" title={t.nothingFound} about={t.nothingFoundAbout} />
+          <Empty icon="search" title={t.nothingFound} about={t.nothingFoundAbout}>
+            <Button variant="light" onClick={() => setFilter(noFilter)}>
+              {t.clearFilters}
+            </Button>
+          </Empty>
         ) : (
           <>
             <div className="line ends">

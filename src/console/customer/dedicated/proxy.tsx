@@ -4,16 +4,16 @@ import { useNow } from '../../shared/browser.ts'
 import { Copyable } from '../../shared/copy.tsx'
 import { DialogButton } from '../../shared/form.tsx'
 import { useMessages } from '../../shared/messages.tsx'
-import { ProxyCheck } from '../../shared/notes.tsx'
 import { Facts, MissingPage, Page, Panel, Reading, RefusalNotice, RowButton } from '../../shared/parts.tsx'
 import { useChange } from '../api.ts'
-import { schemesOf } from '../endpoint.ts'
-import { HowTo, Steps } from '../how-to.tsx'
 import { MetadataPanel } from '../metadata.tsx'
 import { AddAddress } from '../my-address.tsx'
 import { AutoRenewForm, CommentForm, PasswordsForm, ProlongForm, ProtocolForm, ReplaceForm } from './bulk.tsx'
-import { endpointOf, nameOf, ProxyStatus, useProxies } from './list.tsx'
+import { CheckMany } from './check.tsx'
+import { nameOf } from './endpoint.ts'
+import { ProxyStatus, useProxies } from './list.tsx'
 import { dedicatedMessages } from './messages.ts'
+import { UseProxy } from './result.tsx'
 
 type ProxyProps = { readonly proxy: Proxy }
 
@@ -45,19 +45,12 @@ function Shown({ proxy }: ProxyProps) {
         <Settings proxy={proxy} />
       </div>
       <Panel title={t.use}>
-        <UseIt proxy={proxy} />
+        <UseProxy proxy={proxy} />
       </Panel>
       <Whitelist proxy={proxy} />
       <MetadataPanel kind="proxy" id={proxy.id} of={proxy.metadata} />
     </Page>
   )
-}
-
-function UseIt({ proxy }: ProxyProps) {
-  const { t } = useMessages(dedicatedMessages)
-  if (proxy.password === null) return <Text>{t.hidden}</Text>
-  const of = endpointOf(proxy, proxy.password)
-  return <HowTo schemes={schemesOf(of)}>{(chosen) => <Steps of={of} {...chosen} />}</HowTo>
 }
 
 function Actions({ proxy }: ProxyProps) {
@@ -93,14 +86,9 @@ function Access({ proxy }: ProxyProps) {
           [t.until, `${format.moment(proxy.expires_at)}, ${format.away(proxy.expires_at, nowAt)}`],
         ]}
       />
-      <Check id={proxy.id} />
+      <CheckMany picked={[proxy]} />
     </Panel>
   )
-}
-
-function Check({ id }: { readonly id: number }) {
-  const check = useChange('checkProxy')
-  return <ProxyCheck of={check} onCheck={() => check.mutate({ body: { id } })} />
 }
 
 function Settings({ proxy }: ProxyProps) {
@@ -116,13 +104,9 @@ function Settings({ proxy }: ProxyProps) {
         ]}
       />
       <div className="line">
-        <DialogButton label={t.protocol}>
-          {(close) => <ProtocolForm ids={ids} first={proxy.port_type} onDone={close} />}
-        </DialogButton>
+        <DialogButton label={t.protocol}>{(close) => <ProtocolForm picked={[proxy]} onDone={close} />}</DialogButton>
         <DialogButton label={t.autoRenew}>{(close) => <AutoRenewForm picked={[proxy]} onDone={close} />}</DialogButton>
-        <DialogButton label={t.comment}>
-          {(close) => <CommentForm ids={ids} first={proxy.comment} onDone={close} />}
-        </DialogButton>
+        <DialogButton label={t.comment}>{(close) => <CommentForm picked={[proxy]} onDone={close} />}</DialogButton>
         <DialogButton label={t.newPassword}>{(close) => <PasswordsForm ids={ids} onDone={close} />}</DialogButton>
       </div>
     </Panel>

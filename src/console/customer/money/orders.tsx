@@ -13,7 +13,7 @@ import { loadMovements } from './page.tsx'
 
 export function OrdersPage() {
   const { t } = useMessages(moneyMessages)
-  const empty = <Empty icon="receipt" title={t.noOrders} about={t.noOrdersAbout} />
+  const empty = <Empty icon="receipt" title={t.noOrders} about={t.noOrdersAbout} to={['#/', t.choose]} />
   return (
     <Page title={t.orders} about={t.ordersAbout}>
       <Panel>

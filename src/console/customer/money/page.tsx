@@ -117,14 +117,19 @@ function ByProduct() {
             {isCut && <Hint>{t.tooMany(format.number(pageSize * maxMonthPages))}</Hint>}
             <Rows
               label={t.byProduct}
+              isSortable={false}
               rows={rows.length === 1 ? [] : rows}
               keyOf={(row) => row.product}
               empty={<Text c="dimmed">{t.nothingInMonth}</Text>}
               columns={(column) => [
                 column(t.product, (row) => nameOf(row.product)),
-                column.number(t.charged, (row) => format.exactMoney(row.charged)),
-                column.number(t.refunded, (row) => format.exactMoney(row.refunded)),
-                column.number(t.net, (row) => <strong>{format.exactMoney(row.net)}</strong>),
+                column.amount(t.charged, (row) => row.charged, format.exactMoney),
+                column.amount(t.refunded, (row) => row.refunded, format.exactMoney),
+                column.number(
+                  t.net,
+                  (row) => <strong>{format.exactMoney(row.net)}</strong>,
+                  (row) => row.net,
+                ),
               ]}
             />
           </>
@@ -188,13 +193,14 @@ function Movements() {
     <Panel title={t.transactions} aside={<CsvButton label={t.csv} onClick={() => void downloadAll()} />}>
       <PagedRows
         label={t.transactions}
+        hasCsv={false}
         of={usePages('listTransactions', { query: { limit: 100 } })}
         height={280}
         isWide
         keyOf={(row) => row.id}
-        empty={<Empty icon="wallet" title={t.none} about={t.noneAbout} />}
+        empty={<Empty icon="wallet" title={t.none} about={t.noneAbout} to={['#/', t.choose]} />}
         columns={(column) => [
-          column(t.when, (row) => format.moment(row.created_at)),
+          column.value(t.when, (row) => row.created_at, format.moment),
           column.text(t.what, (row) => (
             <Cell note={sayNote(row.note, language)}>{trade.kinds[row.kind] ?? row.kind}</Cell>
           )),
@@ -212,7 +218,7 @@ function Movements() {
               {format.exactMoney(row.amount_rub)}
             </span>
           )),
-          column.number(t.after, (row) => format.exactMoney(row.balance_after_rub)),
+          column.amount(t.after, (row) => row.balance_after_rub, format.exactMoney),
         ]}
       />
     </Panel>

@@ -3,11 +3,12 @@ import { useDebouncedValue } from '@mantine/hooks'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { type ReactNode, useEffect, useState } from 'react'
 import type { Payment, PaymentMethod } from '../../client/customer.ts'
-import { go, toPicture, useNow } from '../../shared/browser.ts'
+import { go, useNow } from '../../shared/browser.ts'
 import { Copyable } from '../../shared/copy.tsx'
 import { Form, Select, useTyped } from '../../shared/form.tsx'
 import { daysLeft, type Language, useMessages } from '../../shared/messages.tsx'
 import { Facts, Hint, Notice, Outcome, Page, Panel, Reading, RefusalNotice } from '../../shared/parts.tsx'
+import { QrCode } from '../../shared/qr.tsx'
 import { clearRefusals, refresh } from '../../shared/queries.ts'
 import { methodNames } from '../../shared/trade.ts'
 import { api, usePurchase, useRead } from '../api.ts'
@@ -247,7 +248,7 @@ function Paying({ begun, onAnother, onBought }: PayingProps) {
       {/* A phone cannot scan its own screen: it opens the payment page. */}
       {payment.qr !== null && (
         <div className={payment.pay_url === null ? '' : 'not-on-phone'}>
-          <QrCode text={payment.qr} />
+          <QrCode text={payment.qr} label={t.payCode} />
         </div>
       )}
       <TimeLeft until={payment.expires_at} />
@@ -325,25 +326,34 @@ function Ended({ payment, children }: { readonly payment: Payment; readonly chil
   )
 }
 
-type PaidPurchaseProps = { readonly payment: Payment; readonly onAgain: () => void }
+type PaidPurchaseProps = {
+  readonly payment: Payment
+  readonly onAgain: () => void
+  /** Shown below the receipt: the services of the order with this number. */
+  readonly children?: (order: string) => ReactNode
+}
 
 /** The outcome of a payment that has bought an order, in place of the form of the order. */
-export function PaidPurchase({ payment, onAgain }: PaidPurchaseProps) {
+export function PaidPurchase({ payment, onAgain, children }: PaidPurchaseProps) {
   const { t } = useMessages(moneyMessages)
+  const order = payment.purchase?.order_id
   return (
-    <Panel>
-      <Outcome title={t.purchaseBought}>
-        <Receipt of={payment} />
-        <div className="line">
-          <Button component="a" href={pages[payment.purchase?.product ?? ''] ?? '#/orders'} onClick={onAgain}>
-            {t.toBought}
-          </Button>
-          <Button variant="subtle" onClick={onAgain}>
-            {t.buyMore}
-          </Button>
-        </div>
-      </Outcome>
-    </Panel>
+    <>
+      <Panel>
+        <Outcome title={t.purchaseBought}>
+          <Receipt of={payment} />
+          <div className="line">
+            <Button component="a" href={pages[payment.purchase?.product ?? ''] ?? '#/orders'} onClick={onAgain}>
+              {t.toBought}
+            </Button>
+            <Button variant="subtle" onClick={onAgain}>
+              {t.buyMore}
+            </Button>
+          </div>
+        </Outcome>
+      </Panel>
+      {typeof order === 'string' && children?.(order)}
+    </>
   )
 }
 
@@ -363,15 +373,6 @@ function Purchase({ of }: { readonly of: NonNullable<Payment['purchase']> }) {
     <Notice tone="good">
       {t.purchaseBought} <a href={pages[of.product] ?? '#/orders'}>{t.toBought}</a>
     </Notice>
-  )
-}
-
-function QrCode({ text }: { readonly text: string }) {
-  const { t } = useMessages(moneyMessages)
-  // The library that draws the code is loaded at the first payment.
-  const drawn = useQuery({ queryKey: ['qr', text], queryFn: async () => (await import('qr')).encodeQR(text, 'svg') })
-  return drawn.data === undefined ? null : (
-    <img className="qr" src={toPicture(drawn.data)} alt={t.payCode} width="240" height="240" />
   )
 }
 

@@ -1,16 +1,17 @@
 import { Button, Text } from '@mantine/core'
-import type { ComponentProps } from 'react'
 import { Copyable } from '../../shared/copy.tsx'
 import { useMessages } from '../../shared/messages.tsx'
 import { Facts, Hint, Panel, Reading, RefusalNotice, RowButton, Rows } from '../../shared/parts.tsx'
 import { useChange, useRead } from '../api.ts'
-import { HowTo, Steps } from '../how-to.tsx'
+import { HowTo } from '../how-to.tsx'
 import { AddAddress } from '../my-address.tsx'
+import { Generated } from './generated.tsx'
 import { premiumMessages } from './messages.ts'
 import { usePools } from './pools.tsx'
 
 export function AccessTab() {
   const { t } = useMessages(premiumMessages)
+  const pool = usePools().data?.[0]?.pool_type ?? 'residential'
   return (
     <>
       <div className="halves">
@@ -18,7 +19,7 @@ export function AccessTab() {
         <Whitelist />
       </div>
       <Panel title={t.use}>
-        <HowTo schemes={['http', 'https', 'socks5']}>{(chosen) => <Generated {...chosen} />}</HowTo>
+        <HowTo schemes={['http', 'https', 'socks5']}>{(chosen) => <Generated pool={pool} {...chosen} />}</HowTo>
       </Panel>
     </>
   )
@@ -80,8 +81,12 @@ export function Whitelist({ subuser }: Whose) {
             keyOf={(row) => row.ip}
             empty={<Text>{t.whitelistNone}</Text>}
             columns={(column) => [
-              column(t.address, (row) => <span className="mono">{row.ip}</span>),
-              column(t.lastUsed, (row) => (row.last_used_at === null ? t.never : format.moment(row.last_used_at))),
+              column(
+                t.address,
+                (row) => <span className="mono">{row.ip}</span>,
+                (row) => row.ip,
+              ),
+              column.value(t.lastUsed, (row) => row.last_used_at, format.moment, t.never),
               column.action(t.remove, ({ ip }) => (
                 <RowButton
                   label={t.remove}
@@ -101,25 +106,5 @@ export function Whitelist({ subuser }: Whose) {
       />
       <RefusalNotice error={add.error ?? remove.error} />
     </Panel>
-  )
-}
-
-type StepsProps = Omit<ComponentProps<typeof Steps>, 'of'>
-
-/** Instructions with the host, port, login and password of a rotating proxy. */
-function Generated(chosen: StepsProps) {
-  const format = '{host} {port} {login} {password}'
-  const { scheme: protocol } = chosen
-  const pool_type = usePools().data?.[0]?.pool_type ?? 'residential'
-  const body = { pool_type, type: 'rotating', quantity: 1, format, protocol } as const
-  return (
-    <Reading of={useRead('generateProxies', { body })}>
-      {({ proxies, browser_host: browserHost }) => {
-        const [named = '', port = '', login = '', password = ''] = proxies[0]?.split(' ') ?? []
-        const at = { host: named.replace(/^\[|\]$/g, ''), port: Number(port) }
-        const tls = protocol === 'https' ? { ...at, browserHost } : undefined
-        return <Steps of={{ ...at, login, password, protocol: 'both', tls }} {...chosen} />
-      }}
-    </Reading>
   )
 }

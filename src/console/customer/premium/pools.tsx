@@ -7,13 +7,16 @@ import { NumberField, Select } from '../../shared/form.tsx'
 import { useMessages } from '../../shared/messages.tsx'
 import { Facts, Figure, Hint, Outcome, Panel, Reading, RefusalNotice } from '../../shared/parts.tsx'
 import { api, type CustomerAnswer, quoteEveryMs, usePurchase, useRead } from '../api.ts'
+import { FirstUse } from '../first-use.tsx'
+import { HowTo } from '../how-to.tsx'
 import { BuyNow, PaidPurchase } from '../money/pay.tsx'
+import { Generated } from './generated.tsx'
 import { premiumMessages } from './messages.ts'
 
 type Pool = Extract<CustomerAnswer<'getTraffic'>, { pools: unknown }>['pools'][number]
 
-export function usePools(subuser_id?: string) {
-  const { data, error, refetch } = useRead('getTraffic', { query: { subuser_id } })
+export function usePools(subuser_id?: string, settings: Parameters<typeof useRead>[2] = {}) {
+  const { data, error, refetch } = useRead('getTraffic', { query: { subuser_id } }, settings)
   return { data: data && 'pools' in data ? data.pools : undefined, error, refetch }
 }
 
@@ -93,7 +96,13 @@ function BuyTraffic({ pools }: { readonly pools: readonly Pool[] }) {
   const purchase = usePurchase('buyTraffic')
   const [paid, setPaid] = useState<Payment>()
   const isCurrent = quote.data?.pool_type === pool_type && quote.data.gb === gb && !quote.isPlaceholderData
-  if (paid) return <PaidPurchase payment={paid} onAgain={() => setPaid(undefined)} />
+  if (paid) {
+    return (
+      <PaidPurchase payment={paid} onAgain={() => setPaid(undefined)}>
+        {() => <UseTraffic pool={pool_type} />}
+      </PaidPurchase>
+    )
+  }
   if (purchase.data) return <BoughtTraffic bought={purchase.data} onAgain={purchase.reset} />
   return (
     <Panel title={t.buy}>
@@ -132,23 +141,38 @@ function BoughtTraffic({ bought, onAgain }: BoughtTrafficProps) {
   const { t, format } = useMessages(premiumMessages)
   const { traffic_added_gb: added, traffic_balance_gb: left, pool_type, price_rub } = bought
   return (
-    <Panel>
-      <Outcome title={t.bought(format.gigabytes(added), format.gigabytes(left))}>
-        <Facts
-          of={[
-            [t.pool, t.pools[pool_type] ?? pool_type],
-            [t.price, format.money(price_rub)],
-          ]}
-        />
-        <div className="line">
-          <Button component="a" href={`#/premium/generate?pool=${pool_type}`}>
-            {t.getLine}
-          </Button>
-          <Button variant="subtle" onClick={onAgain}>
-            {t.another}
-          </Button>
-        </div>
-      </Outcome>
+    <>
+      <Panel>
+        <Outcome title={t.bought(format.gigabytes(added), format.gigabytes(left))}>
+          <Facts
+            of={[
+              [t.pool, t.pools[pool_type] ?? pool_type],
+              [t.price, format.money(price_rub)],
+            ]}
+          />
+          <div className="line">
+            <Button component="a" href={`#/premium/generate?pool=${pool_type}`}>
+              {t.getLine}
+            </Button>
+            <Button variant="subtle" onClick={onAgain}>
+              {t.another}
+            </Button>
+          </div>
+        </Outcome>
+      </Panel>
+      <UseTraffic pool={pool_type} />
+    </>
+  )
+}
+
+/** How to use bought traffic in a program, and whether a first connection has come. */
+function UseTraffic({ pool }: { readonly pool: string }) {
+  const { t } = useMessages(premiumMessages)
+  const pools = usePools(undefined, { everyMs: 5_000 }).data
+  const isUsed = (pools?.find((each) => each.pool_type === pool)?.used_gb ?? 0) > 0
+  return (
+    <Panel title={t.use} aside={<FirstUse isUsed={isUsed} />}>
+      <HowTo schemes={['http', 'https', 'socks5']}>{(chosen) => <Generated pool={pool} {...chosen} />}</HowTo>
     </Panel>
   )
 }

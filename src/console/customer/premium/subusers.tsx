@@ -121,9 +121,13 @@ function Table({ rows }: { readonly rows: readonly Subuser[] }) {
             <a href={`#/premium/subusers/${row.subuser_id}`}>{nameOf(row, t)}</a>
           </Cell>
         )),
-        column(t.status, (row) => <OnOff isOn={row.status === 'active'} on={t.active} off={t.blocked} />),
+        column(
+          t.status,
+          (row) => <OnOff isOn={row.status === 'active'} on={t.active} off={t.blocked} />,
+          (row) => row.status === 'active',
+        ),
         column.text(t.limitsTitle, (row) => tellLimits(row, t, format)),
-        column(t.since, (row) => format.day(row.created_at)),
+        column.value(t.since, (row) => row.created_at, format.day),
       ]}
     />
   )
@@ -268,8 +272,8 @@ function Traffic({ of }: { readonly of: Subuser }) {
             keyOf={(row) => row.pool_type}
             columns={(column) => [
               column(t.pool, (row) => t.pools[row.pool_type] ?? row.pool_type),
-              column.number(t.left, (row) => format.gigabytes(row.traffic_gb)),
-              column.number(t.used, (row) => format.gigabytes(row.used_gb)),
+              column.amount(t.left, (row) => row.traffic_gb, format.gigabytes),
+              column.amount(t.used, (row) => row.used_gb, format.gigabytes),
             ]}
           />
         )

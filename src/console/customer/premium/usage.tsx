@@ -25,7 +25,11 @@ export function UsageTab() {
       <Panel title={t.usage} aside={steps}>
         <Reading of={usage} height={240}>
           {(found) => {
-            if (found.items.length === 0) return <Empty icon="chart" title={t.noUsage} about={t.noUsageAbout} />
+            if (found.items.length === 0) {
+              return (
+                <Empty icon="chart" title={t.noUsage} about={t.noUsageAbout} to={['#/premium/generate', t.getLine]} />
+              )
+            }
             const { times, received, sent } = fill(by, from, found.items)
             const bytes = [...received, ...sent].reduce((total, each) => total + each, 0)
             const sum = t.sum(format.bytes(bytes))
@@ -87,10 +91,16 @@ function Hosts({ from, subuser_id }: { readonly from: string; readonly subuser_i
             label={t.hosts}
             rows={items.slice(0, 20)}
             keyOf={(row) => row.key}
-            empty={<Empty icon="globe" title={t.noHosts} about={t.noHostsAbout} />}
+            empty={
+              <Empty icon="globe" title={t.noHosts} about={t.noHostsAbout} to={['#/premium/generate', t.getLine]} />
+            }
             columns={(column) => [
-              column(t.host, (row) => <span className="mono">{row.key}</span>),
-              column.number(t.traffic, (row) => format.bytes(row.received_bytes + row.sent_bytes)),
+              column(
+                t.host,
+                (row) => <span className="mono">{row.key}</span>,
+                (row) => row.key,
+              ),
+              column.amount(t.traffic, (row) => row.received_bytes + row.sent_bytes, format.bytes),
             ]}
           />
         )}

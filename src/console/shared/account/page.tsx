@@ -257,7 +257,11 @@ function Sessions() {
                 </Cell>
               )),
               column.text(t.browser, (row) => browserName(row.agent)),
-              column(t.used, (row) => format.away(row.used_at, nowAt)),
+              column(
+                t.used,
+                (row) => format.away(row.used_at, nowAt),
+                (row) => row.used_at,
+              ),
               column.action(t.end, (row) =>
                 row.current ? (
                   <Status tone="good">{t.current}</Status>
