@@ -1,7 +1,12 @@
 import type { udp } from 'bun'
 
-/** A name server whose answers end in `last`; without it, the answer is SERVFAIL. */
-export function serveNames(hostname: string, last: number | undefined, at = 53): Promise<udp.Socket<'buffer'>> {
+/** A name server whose answers end in `last`; without it, the answer is SERVFAIL. `note` gets the bytes of both. */
+export function serveNames(
+  hostname: string,
+  last: number | undefined,
+  at = 53,
+  note: (queryBytes: number, answerBytes: number) => void = () => {},
+): Promise<udp.Socket<'buffer'>> {
   return Bun.udpSocket({
     hostname,
     port: at,
@@ -16,7 +21,9 @@ export function serveNames(hostname: string, last: number | undefined, at = 53):
         question.writeUInt16BE(code === 0x80 ? 1 : 0, 6)
         question.writeUInt16BE(0, 10)
         const record = [0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 192, 0, 2, last ?? 0]
-        socket.send(Buffer.concat([question, Buffer.from(code === 0x80 ? record : [])]), port, address)
+        const answer = Buffer.concat([question, Buffer.from(code === 0x80 ? record : [])])
+        socket.send(answer, port, address)
+        note(query.length, answer.length)
       },
     },
   })

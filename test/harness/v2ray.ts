@@ -44,7 +44,6 @@ function toOutbound({ protocol, network, alpn, path, mode, mux }: ClientForm, { 
 
 /** Starts a program that reads V2Ray's configuration, with a SOCKS5 port for TCP and UDP. */
 export async function startV2ray(command: readonly string[], form: ClientForm, where: Where) {
-  const folder = mkdtempSync(join(tmpdir(), 'turnpike-v2ray-'))
   const port = freePort()
   const accounts = [{ user: clientLogin.username, pass: clientLogin.password }]
   const settings = { auth: 'password', accounts, udp: true, ip: '127.0.0.1' }
@@ -53,14 +52,21 @@ export async function startV2ray(command: readonly string[], form: ClientForm, w
     inbounds: [{ listen: '127.0.0.1', port, protocol: 'socks', settings }],
     outbounds: [toOutbound(form, where)],
   }
-  return startProgram(folder, command, config, port)
+  return startProgram(command, config, port)
 }
 
 /** Starts a program with its configuration in a file, and waits for its port. */
-async function startProgram(folder: string, command: readonly string[], config: unknown, port: number) {
+export async function startProgram(
+  command: readonly string[],
+  config: unknown,
+  port: number,
+  env: Readonly<Record<string, string>> = {},
+) {
+  const folder = mkdtempSync(join(tmpdir(), 'turnpike-client-'))
   const file = join(folder, 'config.json')
   writeFileSync(file, JSON.stringify(config))
   const child = Bun.spawn([...command, file], {
+    env: { ...process.env, ...env },
     stdout: Bun.file(join(folder, 'out')),
     stderr: Bun.file(join(folder, 'err')),
   })
@@ -86,7 +92,6 @@ async function startProgram(folder: string, command: readonly string[], config: 
 
 /** Starts `trojan` with a SOCKS5 port without a login. */
 export async function startTrojan({ tlsPort, certificate, device }: Where) {
-  const folder = mkdtempSync(join(tmpdir(), 'turnpike-trojan-'))
   const port = freePort()
   const config = {
     run_type: 'client',
@@ -99,5 +104,5 @@ export async function startTrojan({ tlsPort, certificate, device }: Where) {
     ssl: { verify: true, verify_hostname: false, cert: certificate, sni: 'shop.test', alpn: ['http/1.1'] },
     tcp: { no_delay: true, keep_alive: true, reuse_port: false, fast_open: false, fast_open_qlen: 20 },
   }
-  return startProgram(folder, ['trojan', '-c'], config, port)
+  return startProgram(['trojan', '-c'], config, port)
 }

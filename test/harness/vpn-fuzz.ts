@@ -88,7 +88,7 @@ function makeRequests({ device }: Where): Uint8Array[] {
   ].map((text) => Buffer.from(text, 'latin1'))
 }
 
-/** Sends one mutated stream of a device, or one mutated request of its path, and leaves. Returns 1, what it has sent. */
+/** Sends one mutated stream of a device, or one mutated request of its path, and leaves. Returns how many: 1. */
 export async function fuzzDevice(where: Where, dice: Dice): Promise<number> {
   if (dice(4) === 0) {
     const line = await openTls(where.tlsPort, where.made)
