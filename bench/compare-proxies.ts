@@ -80,7 +80,17 @@ const calmTarget = { max: 3 }
 type RelayedSample = Sample & { readonly amount: number; readonly cpuSeconds: number; readonly errors: number }
 type Taken = ReadonlyMap<string, readonly RelayedSample[]>
 
-const protocols = { direct: '', connect: 'HTTP', socks: 'SOCKS5', tls: 'TLS', 'tls-resumed': 'resumed TLS' } as const
+const protocols = {
+  direct: '',
+  connect: 'HTTP',
+  socks: 'SOCKS5',
+  tls: 'TLS',
+  'tls-resumed': 'resumed TLS',
+  vless: 'VLESS',
+  trojan: 'Trojan',
+  ws: 'WebSocket',
+  xhttp: 'XHTTP',
+} as const
 const protocolOf = (route: Route): string => protocols[route.way]
 
 const titleOf = ({ name, does }: ProxyPeer): string => (does === undefined ? name : `${name} (${does})`)
@@ -106,6 +116,20 @@ export async function compare(context: Context, tunnels: Tunnels, proxies: reado
     ...toRatios(churn, protocol, proxies, churned),
     ...toRatios(bulk, protocol, proxies, bulked),
   ]
+}
+
+/** Large files through proxies of different protocols, and the ratio of two by bytes for a CPU second. */
+export async function measureBulk(context: Context, tunnels: Tunnels, proxies: readonly ProxyPeer[]) {
+  const taken = await takeRounds(bulk, context, tunnels, proxies)
+  return {
+    rows: proxies.flatMap((proxy) =>
+      toRows(bulk, `${bulk.name} over ${protocolOf(proxy.route)}`, proxy, taken.get(proxy.name) ?? []),
+    ),
+    ratioOf: (what: string, one: ProxyPeer, other: ProxyPeer, target?: { readonly min: number }): Row => {
+      const ratios = ratiosBy(taken, one, other, ({ amount, cpuSeconds }) => amount / cpuSeconds)
+      return ratioRow(`${what}, ${one.name} against ${other.name}`, ratios, target)
+    },
+  }
 }
 
 /** Half of our full rate, or of the slowest proxy's that is measured at half load too. */

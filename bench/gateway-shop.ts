@@ -23,6 +23,8 @@ export type GatewayShop = {
   readonly gatewayPids: () => number[]
   readonly buyProxy: () => Promise<SoldProxy>
   readonly buySocksRoute: () => Promise<Route>
+  /** A device of a VPN subscription, from the entries of its secret link. */
+  readonly buyDevice: () => Promise<{ readonly uuid: string; readonly password: string; readonly path: string }>
   /** A metered login with so many gigabytes. */
   readonly buyMeteredRoute: (gigabytes: number) => Promise<Route>
   /** The total of billed bytes. */
@@ -124,6 +126,22 @@ export async function startGatewayShop(
       const proxy = await buyProxy()
       await post('/dedicated/protocol', { ids: [proxy.id], port_type: 'socks' })
       return routeOf(proxy, 'socks')
+    },
+
+    async buyDevice() {
+      const { subscription_url: link } = (await post('/vpn/buy', { period: 1 })) as { subscription_url: string }
+      for (const endMs = performance.now() + worksWithinMs; ; await Bun.sleep(pollMs)) {
+        const answer = await fetch(`${link}?format=base64`, { tls: { rejectUnauthorized: false } })
+        const entries = Buffer.from(await answer.text(), 'base64')
+          .toString()
+          .split('\n')
+        const find = (scheme: string, network: string) =>
+          entries.find((entry) => entry.startsWith(`${scheme}://`) && entry.includes(`type=${network}`))
+        const [ws, trojan] = [find('vless', 'ws'), find('trojan', 'tcp')].map((entry) => entry && new URL(entry))
+        const path = ws && ws.searchParams.get('path')?.split('?', 1)[0]
+        if (ws && trojan && path) return { uuid: ws.username, password: decodeURIComponent(trojan.username), path }
+        if (performance.now() > endMs) throw new Error(`the link has no entries: ${answer.status}`)
+      }
     },
 
     async buyMeteredRoute(gigabytes) {

@@ -1,5 +1,8 @@
 import { LinuxEngine } from '../src/dataplane/gateway/engines/linux/engine.ts'
+import { clientPreface, toGoaway, toHeaders, toSettings } from '../src/dataplane/gateway/ways-in/http2/frames.ts'
+import { encodeFields, type Field } from '../src/dataplane/gateway/ways-in/http2/hpack.ts'
 import { readCertificate } from '../src/dataplane/tls/certificate.ts'
+import type { NodeDevice } from '../src/node-protocol/state.ts'
 import { makeEngineDeps } from '../test/harness/engine.ts'
 import { type Probe, sendProbe } from '../test/harness/prober.ts'
 import { selfSigned } from '../test/harness/self-signed.ts'
@@ -10,8 +13,23 @@ import { median } from './statistics.ts'
 
 const maxConnections = 1000
 const samplesPerRound = 200
-/** Four comparisons, each wrong once in a thousand runs by chance. */
+/** Each comparison is wrong once in a thousand runs by chance. */
 const minP = 0.001
+
+/** VPN devices of the gateway, whose keys no probe has. */
+const devices: readonly NodeDevice[] = Array.from({ length: 1000 }, (_, index) => {
+  const digestOf = (text: string): string => new Bun.SHA256().update(`${text} ${index}`).digest('hex')
+  return {
+    id: `vpn_probe_${index}`,
+    vless: digestOf('vless'),
+    trojan: digestOf('trojan'),
+    password: digestOf('password'),
+    state: 'up',
+    expires_at: Date.now() + 86_400_000,
+    speed_mbit: null,
+    owner: index.toString(16).padStart(16, '0'),
+  }
+})
 
 /** A site on the engine's TLS, with a gateway behind it or without. Prints its port. */
 function serve(kind: string): void {
@@ -21,11 +39,17 @@ function serve(kind: string): void {
   const engine = new LinuxEngine({ ...deps, reactors: 1 })
   answerTo(engine)
   engine.start({ hostname: '127.0.0.1', port: 0 })
-  if (kind === 'gateway') engine.changed(change, onFault)
+  if (kind === 'gateway') {
+    engine.changed(change, onFault)
+    engine.changed(
+      deps.snapshot.apply({ proxies: [], subusers: [], exits: [], gateways: [], devices: [...devices] }),
+      onFault,
+    )
+  }
   const { front } = openTlsFront(engine, {
     certificate: () => certificate,
     max: maxConnections,
-    site: { source: { kind: 'builtin' }, challengeHost: undefined, passwordKeys: [] },
+    site: { source: { kind: 'builtin' }, challengeHost: undefined, passwordKeys: [], hasDevices: kind === 'gateway' },
   })
   console.log(front.port)
 }
@@ -38,9 +62,65 @@ const probeOf = (name: string, target: string, more: string): Probe => {
   return { name, alpn: ['http/1.1'], steps: [Buffer.from(head)], halfCloses: false }
 }
 
+/** Bytes that are no HTTP, or a request as it is. */
+const bytesOf = (name: string, text: string): Probe => ({
+  name,
+  alpn: ['http/1.1'],
+  steps: [Buffer.from(text, 'latin1')],
+  halfCloses: true,
+})
+/** `title`: where the name tells how an answer ends. */
+type TimedProbe = Probe & { readonly title?: string }
+const http2Of = (title: string, fields: readonly Field[]): TimedProbe => ({
+  title,
+  name: 'h2',
+  alpn: ['h2'],
+  steps: [
+    Buffer.concat([clientPreface, toSettings({}), toHeaders(1, encodeFields(fields), false)]),
+    toGoaway(0, 'none'),
+  ],
+  halfCloses: false,
+})
+
+const devicePath = `/${'0123abcd'.repeat(4)}`
+const padded = `Referer: https://site.example/?x_padding=${'X'.repeat(300)}\r\n`
+const upgrade = 'Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n'
+const wrongDevice: Field = ['proxy-authorization', `Basic ${Buffer.from('vpn_probe_1:wrong').toString('base64')}`]
+const vlessHead = (version: string): string => `${version}${'k'.repeat(16)}\x00\x01\x01\xbb\x02\x09a.example`
+const trojanHead = (digit: string): string => `${digit.repeat(56)}\r\n\x01\x03\x09a.example\x01\xbb\r\n`
+
+/** Every VPN way in with a key that no device has. */
+const vpnProbes: readonly TimedProbe[] = [
+  bytesOf('VLESS', vlessHead('\x00')),
+  bytesOf('Trojan', trojanHead('a')),
+  probeOf('WebSocket', `GET ${devicePath}`, upgrade),
+  probeOf('XHTTP', `GET ${devicePath}/11111111-2222-4333-8444-555555555555`, padded),
+  http2Of('XHTTP over HTTP/2', [
+    [':method', 'POST'],
+    [':scheme', 'https'],
+    [':path', `${devicePath}/11111111-2222-4333-8444-555555555555/0`],
+    [':authority', 'site.example'],
+    ['content-length', '0'],
+    ['referer', `https://site.example/?x_padding=${'X'.repeat(300)}`],
+  ]),
+  http2Of('TrustTunnel', [[':method', 'CONNECT'], [':authority', '_check'], wrongDevice]),
+  http2Of('NaïveProxy', [
+    [':method', 'CONNECT'],
+    [':authority', 'example.com:443'],
+    wrongDevice,
+    ['padding', '~'.repeat(20)],
+  ]),
+]
+
+/** Bytes that look like a key and are looked up, and such that do not. */
+const keyLike = [
+  ['VLESS', bytesOf('VLESS', vlessHead('\x00')), bytesOf('other', vlessHead('\x01'))],
+  ['Trojan', bytesOf('Trojan', trojanHead('a')), bytesOf('other', trojanHead('g'))],
+] as const
+
 const page = probeOf('GET', 'GET /', '')
 /** `anna` is a customer of the gateway. */
-const probes = [
+const probes: readonly TimedProbe[] = [
   page,
   probeOf('GET, wrong password of a customer', 'GET /', login('anna:wrong')),
   probeOf('CONNECT, unknown login', 'CONNECT example.com:443', login('nobody:nothing')),
@@ -74,7 +154,9 @@ async function compare(a: Side, b: Side, count: number): Promise<[number[], numb
     const order = Math.random() < 0.5 ? ([0, 1] as const) : ([1, 0] as const)
     for (const index of order) {
       const { port, probe } = index === 0 ? a : b
-      times[index].push((await sendProbe(port, probe)).firstByteMs)
+      const { firstByteMs, text } = await sendProbe(port, probe)
+      if (Number.isNaN(firstByteMs)) throw new Error(`${probe.name} at port ${port} was not answered: ${text}`)
+      times[index].push(firstByteMs)
     }
   }
   return times
@@ -90,7 +172,8 @@ function rowOf(what: string, [ours, theirs]: [number[], number[]]): Row {
 /** Whether a prober can tell a gateway from a plain site by the time from a request to the first byte of the answer. */
 export const probe: Bench = {
   name: 'probe',
-  about: 'times of probes without credentials: Mann-Whitney U of a gateway and of a plain site on the same TLS threads',
+  about:
+    'times of probes without credentials by every way in: Mann-Whitney U of a gateway with VPN devices and a plain site',
   async run(context) {
     const start = async (kind: string): Promise<number> => {
       const child = Bun.spawn([process.execPath, import.meta.path, kind], { stdout: 'pipe', stderr: 'inherit' })
@@ -102,9 +185,13 @@ export const probe: Bench = {
     const count = samplesPerRound * context.rounds
     await compare({ port: gateway, probe: page }, { port: plain, probe: page }, samplesPerRound / 2)
     const rows: Row[] = []
-    for (const each of probes) {
+    for (const each of [...probes, ...vpnProbes]) {
       const times = await compare({ port: gateway, probe: each }, { port: plain, probe: each }, count)
-      rows.push(rowOf(`${each.name}: gateway, plain site`, times))
+      rows.push(rowOf(`${each.title ?? each.name}: gateway, plain site`, times))
+    }
+    for (const [name, one, other] of keyLike) {
+      const times = await compare({ port: gateway, probe: one }, { port: gateway, probe: other }, count)
+      rows.push(rowOf(`gateway: ${name}, and other bytes with the same answer`, times))
     }
     const [wrong, other] = [
       login('anna:wrong'),

@@ -32,6 +32,7 @@ import { createStage } from './stage.ts'
 import { start } from './start.ts'
 import { tls } from './tls.ts'
 import { udp } from './udp.ts'
+import { vpn } from './vpn.ts'
 import { vpnDevices } from './vpn-devices.ts'
 import { vpnNode } from './vpn-node.ts'
 import { webhooks } from './webhooks.ts'
@@ -60,6 +61,7 @@ const benches: readonly Bench[] = [
   speedLimit,
   probe,
   soak,
+  vpn,
   vpnNode,
   vpnDevices,
 ]

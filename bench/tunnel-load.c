@@ -2,13 +2,14 @@
  * The load generator for gateways: new tunnels per second, relayed bytes, and idle tunnels. One thread, epoll, loopback
  * only.
  *
- *   cc -O2 -o tunnel-load tunnel-load.c tunnel-origin.c [-DWITH_TLS tunnel-tls.c -lcrypto]
+ *   cc -O2 -o tunnel-load tunnel-load.c tunnel-origin.c [-DWITH_TLS tunnel-tls.c tunnel-device.c -lcrypto]
  *   tunnel-load origin
  *   tunnel-load run  WAY PROXY ORIGIN_PORT TUNNELS BYTES SECONDS RATE USER PASSWORD
  *   tunnel-load hold WAY PROXY ORIGIN_PORT TUNNELS BYTES SECONDS RATE USER PASSWORD
  *   tunnel-load half PROXY CONNECTIONS SECONDS
  *
- * WAY is direct, connect, socks, tls (CONNECT over TLS) or tls-resumed (the same, with the session of an earlier tunnel).
+ * WAY is direct, connect, socks, tls (CONNECT over TLS), tls-resumed (the same, with the session of an earlier tunnel),
+ * or vless, trojan, ws or xhttp, all over TLS, with the key of a VPN device as USER and its path as PASSWORD.
  * PROXY is ADDRESS:PORT. Over TLS the tunnels come from many addresses of the loopback network, as customers do. `run` keeps TUNNELS open for SECONDS; each requests BYTES from the origin, reads to the end and
  * is replaced by a new one. RATE limits the new tunnels per second. `hold` opens TUNNELS, relays BYTES through each,
  * prints the result, keeps all of them idle until standard input ends or SECONDS are over, and then relays BYTES through
@@ -35,6 +36,7 @@
 #include <unistd.h>
 
 #ifdef WITH_TLS
+#include "tunnel-device.h"
 #include "tunnel-tls.h"
 #endif
 
@@ -45,7 +47,7 @@ enum { WHOLE_WITHIN_S = 30 };
 /* Client addresses from 127.1.0.2 on, and those of half-open handshakes. */
 enum { SOURCES = 1000, CLIENTS_AT = 0x7f010002, HALF_OPEN_AT = 0x7f020002 };
 
-typedef enum { DIRECT, CONNECT, SOCKS, TLS, TLS_RESUMED } Way;
+typedef enum { DIRECT, CONNECT, SOCKS, TLS, TLS_RESUMED, VLESS, TROJAN, WS, XHTTP } Way;
 typedef enum { FREE, CONNECTING, SHAKING, STATUS, METHOD, LOGIN, REPLY, ANSWER, HELD } Step;
 
 typedef struct {
@@ -59,6 +61,7 @@ typedef struct {
   uint64_t start, got;
 #ifdef WITH_TLS
   TlsClient *tls;
+  Device device;
 #endif
 } Tunnel;
 
@@ -77,7 +80,8 @@ static char expected_head[ANSWER_HEAD], connect_words[MAX_WORDS], login_words[MA
 static int head_length, connect_length, login_length;
 static uint64_t finished, errors, bytes_relayed, began_total, resumed;
 
-static int is_tls(void) { return plan.way == TLS || plan.way == TLS_RESUMED; }
+static int is_tls(void) { return plan.way >= TLS; }
+static int is_device(void) { return plan.way >= VLESS; }
 
 /* A histogram with buckets of 1/64 of a power of two microseconds: its size does not depend on the number of times. */
 enum { TIME_PLACES = 64 * 32 };
@@ -143,6 +147,12 @@ static void ask_origin(Tunnel *t) {
   unsigned long long bytes = plan.bytes, start = t->start;
   int length = snprintf(words, sizeof words, "GET /%llu/%llu/%d HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n", bytes, start,
                         stays_open, plan.origin_port);
+#ifdef WITH_TLS
+  if (is_device() && t->step != HELD) {
+    char opening[MAX_DEVICE_OPENING];
+    return say(t, opening, (int)write_opening(&t->device, words, (size_t)length, opening), ANSWER);
+  }
+#endif
   say(t, words, length, ANSWER);
 }
 
@@ -161,7 +171,7 @@ static int open_socket(uint32_t sources_at, uint32_t source) {
 static void begin(Tunnel *t) {
   static uint32_t turn;
   // A client that resumes its session comes from the address of the first one.
-  t->fd = open_socket(is_tls() ? CLIENTS_AT : 0, plan.way == TLS ? turn++ : (uint32_t)(t - tunnels));
+  t->fd = open_socket(is_tls() ? CLIENTS_AT : 0, plan.way == TLS_RESUMED ? (uint32_t)(t - tunnels) : turn++);
 #ifdef WITH_TLS
   if (is_tls() && !t->tls) t->tls = make_tls_client();
 #endif
@@ -181,6 +191,13 @@ static void ask_socks(Tunnel *t) {
 }
 
 static void greet(Tunnel *t) {
+#ifdef WITH_TLS
+  if (is_device()) {
+    char upgrade[MAX_DEVICE_OPENING];
+    begin_device(&t->device, (DeviceKind)(plan.way - VLESS));
+    return plan.way == WS ? say(t, upgrade, (int)write_upgrade(upgrade), STATUS) : ask_origin(t);
+  }
+#endif
   if (plan.way == DIRECT) ask_origin(t);
   else if (plan.way != SOCKS) say(t, connect_words, connect_length, STATUS);
   else say(t, has_login() ? "\5\1\2" : "\5\1\0", 3, METHOD);
@@ -190,7 +207,7 @@ static void connected(Tunnel *t) {
 #ifdef WITH_TLS
   if (t->tls) {
     t->step = SHAKING;
-    if (!begin_tls(t->tls, t->fd, plan.way == TLS_RESUMED)) fail(t, "could not send");
+    if (!begin_tls(t->tls, t->fd, plan.way == TLS_RESUMED, plan.way == XHTTP)) fail(t, "could not send");
     return;
   }
 #endif
@@ -219,7 +236,8 @@ static void read_socks(Tunnel *t) {
 static void read_status(Tunnel *t) {
   const char *end = memmem(t->words, (size_t)t->words_length, "\r\n\r\n", 4);
   if (!end && t->words_length < MAX_WORDS - 1) return;
-  int is_yes = t->words_length >= 12 && memcmp(t->words, "HTTP/1.", 7) == 0 && memcmp(t->words + 8, " 200", 4) == 0;
+  const char *status = plan.way == WS ? " 101" : " 200";
+  int is_yes = t->words_length >= 12 && memcmp(t->words, "HTTP/1.", 7) == 0 && memcmp(t->words + 8, status, 4) == 0;
   if (!is_yes) return fail(t, "tunnel refused");
   if (!end || end + 4 != t->words + t->words_length) return fail(t, "more than a head");
   ask_origin(t);
@@ -250,6 +268,8 @@ static void finish(Tunnel *t) {
 static void read_answer(Tunnel *t, const char *piece, size_t length) {
   if (!is_expected(t, piece, length)) return fail(t, "not the bytes that were asked for");
   bytes_relayed += length;
+  // Some servers keep the connection of a device open for a while.
+  if (is_device() && !stays_open && is_whole(t)) return finish(t);
   if (!stays_open || !is_whole(t)) return;
   finished++;
   note_time(now() - t->began);
@@ -267,8 +287,23 @@ static void take(Tunnel *t, const char *piece, size_t length) {
 }
 
 #ifdef WITH_TLS
+static int take_payload(void *tunnel, const char *piece, size_t length) {
+  Tunnel *t = tunnel;
+  take(t, piece, length);
+  return t->step != FREE;
+}
+
+static int send_control(void *tunnel, const char *bytes, size_t length) {
+  return write_tls(((Tunnel *)tunnel)->tls, bytes, length);
+}
+
 static int take_plaintext(void *tunnel, const char *piece, size_t length) {
   Tunnel *t = tunnel;
+  if (is_device() && (t->step == ANSWER || t->step == HELD)) {
+    int taken = take_device(&t->device, piece, length, take_payload, send_control, t);
+    if (taken < 0) fail(t, "not the frames of this protocol");
+    return t->step != FREE;
+  }
   take(t, piece, length);
   return t->step != FREE;
 }
@@ -451,8 +486,8 @@ int main(int count, char **words) {
     fprintf(stderr, "origin | half PROXY CONNECTIONS SECONDS | run|hold WAY PROXY ORIGIN_PORT TUNNELS BYTES SECONDS RATE USER PASSWORD\n");
     return 2;
   }
-  static const char *ways[] = {"direct", "connect", "socks", "tls", "tls-resumed"};
-  for (int way = DIRECT; way <= TLS_RESUMED; way++)
+  static const char *ways[] = {"direct", "connect", "socks", "tls", "tls-resumed", "vless", "trojan", "ws", "xhttp"};
+  for (int way = DIRECT; way <= XHTTP; way++)
     if (strcmp(words[2], ways[way]) == 0) plan.way = (Way)way;
   plan.origin_port = atoi(words[4]), plan.tunnels = atoi(words[5]);
   read_endpoint(words[3]);
@@ -465,6 +500,9 @@ int main(int count, char **words) {
   if (is_tls()) open_tls();
 #else
   if (is_tls()) stop_with("built without TLS");
+#endif
+#ifdef WITH_TLS
+  if (is_device()) set_device(plan.user, plan.password, plan.origin_port);
 #endif
   write_credentials();
   head_length = write_answer_head(expected_head, plan.bytes, 0);

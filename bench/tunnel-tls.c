@@ -190,7 +190,7 @@ static void put_pre_shared_key(TlsClient *c, uint8_t *hello, uint8_t **at) {
   *at += HASH;
 }
 
-int begin_tls(TlsClient *c, int fd, int resumes) {
+int begin_tls(TlsClient *c, int fd, int resumes, int offers_h2) {
   uint8_t record[HEAD + MAX_HELLO], *hello = record + HEAD, *at = hello, random[32];
   int has_ticket = resumes && c->ticket_length > 0;
   c->fd = fd, c->keeps_tickets = resumes;
@@ -208,6 +208,7 @@ int begin_tls(TlsClient *c, int fd, int resumes) {
   put(&at, 45, 2), put(&at, 2, 2), put(&at, 0x0101, 2);
   put(&at, KEY_SHARE, 2), put(&at, 2 + 4 + SHARE, 2), put(&at, 4 + SHARE, 2), put(&at, 0x1d, 2), put(&at, SHARE, 2);
   put_bytes(&at, share, SHARE);
+  if (offers_h2) put(&at, 16, 2), put(&at, 5, 2), put(&at, 3, 2), put(&at, 2, 1), put(&at, 0x6832, 2);
   uint8_t *length = hello + 1, *extensions = hello + EXTENSIONS_AT, *head = record;
   put(&length, (uint64_t)(at - hello - 4), 3), put(&extensions, (uint64_t)(at - hello - EXTENSIONS_AT - 2), 2);
   if (has_ticket) put_pre_shared_key(c, hello, &at);

@@ -16,8 +16,11 @@ void open_tls(void);
 /* A client keeps the newest ticket of its connections. */
 TlsClient *make_tls_client(void);
 
-/* Sends a ClientHello on a connected socket, with the ticket of an earlier connection if it `resumes`. Returns 0 if that fails. */
-int begin_tls(TlsClient *client, int fd, int resumes);
+/*
+ * Sends a ClientHello on a connected socket, with the ticket of an earlier connection if it `resumes`, and with h2 as
+ * its protocol (ALPN) or without any. Returns 0 if that fails.
+ */
+int begin_tls(TlsClient *client, int fd, int resumes, int offers_h2);
 
 /* Whether the handshake is complete, and whether it resumed a session. */
 int is_tls_open(const TlsClient *client);

@@ -3,8 +3,11 @@ import type { Stage } from './stage.ts'
 
 /** How a tunnel is opened, and its credentials. */
 export type Route = {
-  /** `tls` is CONNECT over TLS, `tls-resumed` the same with the TLS session of an earlier tunnel. */
-  readonly way: 'direct' | 'connect' | 'socks' | 'tls' | 'tls-resumed'
+  /**
+   * `tls` is CONNECT over TLS, `tls-resumed` the same with the TLS session of an earlier tunnel. The others are
+   * protocols of VPN devices over TLS: the user is the device's key and the password its path.
+   */
+  readonly way: 'direct' | 'connect' | 'socks' | 'tls' | 'tls-resumed' | 'vless' | 'trojan' | 'ws' | 'xhttp'
   /** `address:port` of the proxy, on this machine. */
   readonly endpoint: string
   readonly user: string
@@ -59,7 +62,7 @@ export async function openTunnels(stage: Stage, withTls = false): Promise<Tunnel
   if (compiler === null) return undefined
   const program = join(stage.makeFolder(), 'tunnel-load')
   const sources = toPaths('tunnel-load.c', 'tunnel-origin.c')
-  const tls = withTls ? ['-DWITH_TLS', ...toPaths('tunnel-tls.c'), '-lcrypto'] : []
+  const tls = withTls ? ['-DWITH_TLS', ...toPaths('tunnel-tls.c', 'tunnel-device.c'), '-lcrypto'] : []
   const compiled = Bun.spawnSync([compiler, '-O2', '-o', program, ...sources, ...tls])
   if (!compiled.success) throw new Error(`bench/tunnel-load.c does not compile:\n${compiled.stderr.toString()}`)
   const spawn = (args: readonly string[]) =>

@@ -312,6 +312,7 @@ function countEnded(bytes: Buffer): number {
   return ended
 }
 
+/** `firstByteMs`: until the first byte of the answer; over HTTP/2, until its end. */
 export type ProbeResult = { readonly text: string; readonly tls: string; readonly firstByteMs: number }
 
 const handshakeRecord = 22
@@ -377,8 +378,9 @@ export function sendProbe(port: number, probe: Probe): Promise<ProbeResult> {
     sendNext()
   })
   socket.on('data', (bytes: Buffer) => {
-    if (Number.isNaN(firstByteMs)) firstByteMs = performance.now() - sentAt
+    const nowMs = performance.now()
     received = Buffer.concat([received, bytes])
+    if (Number.isNaN(firstByteMs) && (!isHttp2 || countEnded(received) > 0)) firstByteMs = nowMs - sentAt
     if (isHttp2 && countEnded(received) >= step && step < probe.steps.length) sendNext()
   })
   socket.once('end', () => finish('ended'))
