@@ -1,8 +1,10 @@
 import { ptr, toArrayBuffer } from 'bun:ffi'
 import { type Library, orZero, takeError } from './library.ts'
 
-/** Ciphertext of one read, and the most that one write encrypts. */
+/** Ciphertext of one read. */
 export const readBytes = 64 * 1024
+/** The most that one write encrypts: bytes of one read in frames of HTTP/2 or a WebSocket. */
+export const writeBytes = readBytes + 256
 /** A record may have begun in an earlier read, and a flight of the handshake has certificates. */
 const sparePlain = 32 * 1024
 const outputBytes = 256 * 1024

@@ -1,5 +1,5 @@
 import { CString } from 'bun:ffi'
-import { type CiphertextSink, readBytes, type TlsBuffers } from './buffers.ts'
+import { type CiphertextSink, type TlsBuffers, writeBytes } from './buffers.ts'
 import type { TlsContext } from './context.ts'
 import { DeliveryMarks } from './delivery-marks.ts'
 import { type Library, orZero, takeError } from './library.ts'
@@ -80,7 +80,7 @@ export class TlsConnection {
     const { library, buffers } = this.thread
     let taken = 0
     while (taken < bytes.length && !this.isFull && this.state === 'open' && !this.hasShutDown) {
-      const part = bytes.length <= readBytes ? bytes : bytes.subarray(taken, taken + readBytes)
+      const part = bytes.length <= writeBytes ? bytes : bytes.subarray(taken, taken + writeBytes)
       library.ERR_clear_error()
       if (library.SSL_write(ssl, part, part.length) !== part.length) {
         this.fail()

@@ -13,8 +13,10 @@ import {
 import { type AnswerWriter, stallMs } from '../answer.ts'
 import { CarriedClient, type CarriedDeps, type Carrier } from './client.ts'
 
-/** Payload of a frame: a frame that the socket takes in part is held. */
-const frameBytes = 16 * 1024
+/** Payload of a frame: a frame that the socket takes in part is held, and each costs a system call. */
+const frameBytes = 64 * 1024
+/** Delivery is known for so many bytes of a frame. */
+const noteBytes = 16 * 1024
 
 /** A WebSocket of a device: the rest of an HTTP/1 connection. */
 export class WebSocketCarrier implements TlsOwner, Carrier {
@@ -96,8 +98,13 @@ export class WebSocketCarrier implements TlsOwner, Carrier {
     let at = 0
     while (at < bytes.length && this.writer.isSent && !this.tls.isClosed && !this.hasShutDown) {
       const part = bytes.subarray(at, at + frameBytes)
-      this.writer.push(toBinaryFrame(part))
-      this.delivery?.note(this.writer.position, part.length)
+      const frame = toBinaryFrame(part)
+      const payloadAt = this.writer.position + frame.length - part.length
+      this.writer.push(frame)
+      for (let noted = 0; noted < part.length; noted += noteBytes) {
+        const end = Math.min(part.length, noted + noteBytes)
+        this.delivery?.note(payloadAt + end, end - noted)
+      }
       at += part.length
     }
     return at

@@ -111,19 +111,43 @@ function writeUint32(bytes: Uint8Array, at: number, value: number): void {
 /** A frame with room for its payload, which begins at `headBytes`. */
 export function makeFrame(type: number, frameFlags: number, stream: number, payloadBytes: number): Uint8Array {
   const frame = new Uint8Array(headBytes + payloadBytes)
-  frame[0] = payloadBytes >>> 16
-  frame[1] = payloadBytes >>> 8
-  frame[2] = payloadBytes
-  frame[3] = type
-  frame[4] = frameFlags
-  writeUint32(frame, 5, stream)
+  writeHead(frame, 0, type, frameFlags, stream, payloadBytes)
   return frame
+}
+
+function writeHead(
+  to: Uint8Array,
+  at: number,
+  type: number,
+  frameFlags: number,
+  stream: number,
+  payloadBytes: number,
+): void {
+  to[at] = payloadBytes >>> 16
+  to[at + 1] = payloadBytes >>> 8
+  to[at + 2] = payloadBytes
+  to[at + 3] = type
+  to[at + 4] = frameFlags
+  writeUint32(to, at + 5, stream)
 }
 
 export function toFrame(type: number, frameFlags: number, stream: number, payload: Uint8Array): Uint8Array {
   const frame = makeFrame(type, frameFlags, stream, payload.length)
   frame.set(payload, headBytes)
   return frame
+}
+
+/** DATA frames of at most the size that every peer accepts, in one piece of memory. */
+export function toDataFrames(stream: number, bytes: Uint8Array): Uint8Array {
+  const count = Math.max(1, Math.ceil(bytes.length / maxFrameBytes))
+  const frames = new Uint8Array(bytes.length + count * headBytes)
+  for (let at = 0, to = 0; at === 0 || at < bytes.length; at += maxFrameBytes) {
+    const part = bytes.subarray(at, at + maxFrameBytes)
+    writeHead(frames, to, frameTypes.data, 0, stream, part.length)
+    frames.set(part, to + headBytes)
+    to += headBytes + part.length
+  }
+  return frames
 }
 
 /** HEADERS, and CONTINUATION frames if the block exceeds one frame. */

@@ -10,7 +10,6 @@ import {
   firstWindow,
   flags,
   frameTypes,
-  headBytes,
   makeFrame,
   maxFrameBytes,
   maxWindow,
@@ -18,6 +17,7 @@ import {
   readUint32,
   settingIds,
   settingsAck,
+  toDataFrames,
   toFrame,
   toGoaway,
   toHeaders,
@@ -61,6 +61,8 @@ const connectionWindow = 16 * 1024 * 1024
 const maxHeaderListBytes = 16_384
 const maxBlockBytes = 16_384
 const maxContinuations = 8
+/** Data of one write: each write costs a system call. */
+const maxDataBytes = 4 * maxFrameBytes
 /** Reading stops while this much waits to be written. */
 const maxBacklogBytes = 262_144
 
@@ -223,14 +225,13 @@ export class Http2Session implements StreamSession {
     if (this.isClosed) return 0
     let at = 0
     while (at < bytes.length && this.backlogBytes === 0) {
-      const room = Math.min(bytes.length - at, this.sendWindow, stream.sendWindow, maxFrameBytes)
+      const room = Math.min(bytes.length - at, this.sendWindow, stream.sendWindow, maxDataBytes)
       if (room <= 0) break
-      const frame = makeFrame(frameTypes.data, 0, stream.id, room)
-      frame.set(bytes.subarray(at, at + room), headBytes)
+      const frames = toDataFrames(stream.id, bytes.subarray(at, at + room))
       this.sendWindow -= room
       stream.sendWindow -= room
       this.earn(room)
-      this.send(frame)
+      this.send(frames)
       at += room
     }
     if (at < bytes.length) this.blocked.add(stream)
