@@ -171,6 +171,7 @@ export const vpnJobs = ({ vpn }: { vpn: Vpn }, log: JobLog): readonly Job[] => [
   batchJob('announce vpn ends', 10 * secondMs, 200, (limit) => vpn.announceEnds(limit), 20),
   batchJob('announce vpn traffic', minuteMs, 100, (limit) => vpn.announceLow(limit), 20),
   batchJob('make keys of devices', minuteMs, 100, (limit) => vpn.makeMissingKeys(limit)),
+  batchJob('forget vpn machines', minuteMs, 500, (limit) => vpn.forgetPlaces(limit)),
   batchJob('end vpn slots', minuteMs, 100, (limit) => vpn.endSlots(limit)),
   batchJob('sweep vpn', 10 * minuteMs, 1, () => vpn.sweep()),
 ]

@@ -73,8 +73,8 @@ export async function openTls(
 const closeOf = (line: TLSSocket): Promise<void> => new Promise((resolve) => line.once('close', () => resolve()))
 
 /** The bytes of a TLS connection itself. */
-export async function openTlsStream(tlsPort: number, made: Made): Promise<DeviceStream> {
-  const line = await openTls(tlsPort, made)
+export async function openTlsStream(tlsPort: number, made: Made, localAddress?: string): Promise<DeviceStream> {
+  const line = await openTls(tlsPort, made, 'http/1.1', localAddress)
   const inbox = new Inbox()
   line.on('data', (bytes: Buffer) => inbox.add(bytes))
   const closed = closeOf(line)
@@ -127,8 +127,9 @@ export async function openWebSocket(
   made: Made,
   path: string,
   early?: Uint8Array,
+  localAddress?: string,
 ): Promise<DeviceStream & { readonly status: number }> {
-  const line = await openTls(tlsPort, made)
+  const line = await openTls(tlsPort, made, 'http/1.1', localAddress)
   const [wire, inbox] = [new Inbox(), new Inbox()]
   line.on('data', (bytes: Buffer) => wire.add(bytes))
   const closed = closeOf(line)

@@ -308,6 +308,11 @@ export const unseen: readonly Unseen[] = [
     column: 'app_digest',
     because: 'it only says which device of the same subscription an app gets; the limit counts devices',
   },
+  ...['device_id', 'place', 'subscription_uuid', 'began_at', 'active_at', ''].map((column) => ({
+    table: 'vpn_places',
+    column,
+    because: 'it says which machines connect now; gateways write it again within 10 s, and it is deleted after minutes',
+  })),
   ...['last_protocol', 'last_node'].map((column) => ({
     table: 'vpn_peers',
     column,

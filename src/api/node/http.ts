@@ -7,6 +7,7 @@ import type { Customers } from '../../domains/customers/index.ts'
 import type { Fleet, NodeSide } from '../../domains/fleet/index.ts'
 import { type HealthReport, isAtOrBelow, type Node, type NodeKind } from '../../domains/fleet/rules.ts'
 import { joinBodySchema, joinedSchema, vpnSetupSchema } from '../../node-protocol/join.ts'
+import { placesAnswerSchema, placesBodySchema } from '../../node-protocol/places.ts'
 import {
   maxBeside,
   maxBootAheadMs,
@@ -106,6 +107,8 @@ const openLimits = ({ clock, requestId }: NodeHttpDeps) => ({
   /** An honest node reports about once a second, and at once for a lease; a rate-limited one merges its reports. */
   reports: createRateLimit(1200, clock),
   reporting: new Map<string, number>(),
+  /** A hundred new machines of VPN devices in a second. */
+  places: createRateLimit(6000, clock),
   boots: createRateLimit(10, clock),
   bootsOf: new Map<string, Set<string>>(),
   hopKeys: createRateLimit(10, clock),
@@ -313,6 +316,18 @@ async function tried(deps: NodeServer, visit: Visit): Promise<unknown> {
   return triedAnswerSchema.parse({ now: deps.clock() })
 }
 
+/** The device limit of VPN subscriptions holds over all gateways: each asks before a machine's first tunnel. */
+async function places(deps: NodeServer, visit: Visit): Promise<unknown> {
+  await limit(visit, deps.places, (await authenticate(deps, visit)).id)
+  const body = readFields(placesBodySchema, await readBody(visit.request, maxReportBytes))
+  const node = await authenticate(deps, visit)
+  const takes = sidesOf(deps, node).flatMap((side) => side.places ?? [])
+  if (takes.length === 0) throw wrongKind(node.kind)
+  const refused = []
+  for (const take of takes) refused.push(...(await deps.urgently(() => take(body))))
+  return placesAnswerSchema.parse({ refused })
+}
+
 /** A node that calls from an address proves that it can use it. The answer has the address that the shop saw. */
 async function seen(deps: NodeServer, visit: Visit): Promise<unknown> {
   const node = await authenticate(deps, visit)
@@ -337,6 +352,7 @@ const routes = new Map<string, Route>([
   ['find', { method: 'POST', answer: find }],
   ['report', { method: 'POST', answer: report }],
   ['tried', { method: 'POST', answer: tried }],
+  ['places', { method: 'POST', answer: places }],
   ['seen', { method: 'GET', answer: seen }],
   ['vpn', { method: 'GET', answer: setup }],
 ])

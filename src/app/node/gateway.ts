@@ -12,6 +12,7 @@ import { classify } from '../../core/reserved.ts'
 import { askShop, CredentialLookup } from '../../dataplane/agent/ask.ts'
 import { takeHopKey } from '../../dataplane/agent/hop-key.ts'
 import type { Meter } from '../../dataplane/agent/meter.ts'
+import { PlaceReports } from '../../dataplane/agent/places.ts'
 import { realTiming, type Timing } from '../../dataplane/agent/runtime.ts'
 import { Snapshot } from '../../dataplane/agent/snapshot.ts'
 import { type PagePosition, readSavedState, SavedState } from '../../dataplane/agent/sync.ts'
@@ -313,6 +314,9 @@ function applySaved(folder: string, log: Log, snapshot: Snapshot, rules: Gateway
   }
 }
 
+const createPlaceReports = ({ link, clock }: Agent, log: Log, engine: () => Engine): PlaceReports =>
+  new PlaceReports({ link, clock, ...nodeRuntimeOf(log), onRefused: (places) => engine().refuseMachines(places) })
+
 /** The engine, and the parts that receive state and report usage. They call each other only after all are made. */
 function assemble(agent: Agent, config: Config, log: Log, trialTiming: Timing, findTls: () => TlsFields | undefined) {
   // Resolves like the node's own calls to the shop, hosts file included.
@@ -333,6 +337,7 @@ function assemble(agent: Agent, config: Config, log: Log, trialTiming: Timing, f
     snapshot,
     agent: leaseAgentOf(() => meter),
     ask,
+    places: config.gatewayVpn ? createPlaceReports(agent, log, () => engine) : undefined,
     policy: () => rules.policy,
     speeds: () => rules.speeds,
     limits,

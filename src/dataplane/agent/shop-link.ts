@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { readAddress } from '../../core/address.ts'
 import { type JoinBody, joinedSchema, vpnSetupSchema } from '../../node-protocol/join.ts'
+import { type PlacesBody, placesAnswerSchema } from '../../node-protocol/places.ts'
 import { type ReportBody, reportAnswerSchema } from '../../node-protocol/report.ts'
 import { type FindBody, foundSchema, statePageSchema } from '../../node-protocol/state.ts'
 import { type TriedBody, triedAnswerSchema } from '../../node-protocol/tried.ts'
@@ -99,6 +100,8 @@ export function createShopLink(deps: {
       ask({ path: 'find', body, answer: foundSchema, limitMs: limitsMs.find, end }),
     report: (body: ReportBody, end?: AbortSignal) =>
       ask({ path: 'report', body, answer: reportAnswerSchema, limitMs: limitsMs.report, end }),
+    places: (body: PlacesBody, end?: AbortSignal) =>
+      ask({ path: 'places', body, answer: placesAnswerSchema, limitMs: limitsMs.find, end }),
     tried: (body: TriedBody, end?: AbortSignal) =>
       ask({ path: 'tried', body, answer: triedAnswerSchema, limitMs: limitsMs.report, end }),
     vpn: (end?: AbortSignal) => ask({ path: 'vpn', answer: vpnSetupSchema, limitMs: limitsMs.vpn, end }),

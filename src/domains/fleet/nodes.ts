@@ -5,6 +5,7 @@ import { Refusal, refuseField } from '../../core/refusal.ts'
 import type { Clock } from '../../core/time.ts'
 import type { Database, Tx } from '../../db/transaction.ts'
 import type { VpnSetup } from '../../node-protocol/join.ts'
+import type { PlacesBody } from '../../node-protocol/places.ts'
 import type { ReportAnswer, ReportBody, ReportPart, VanishedItem } from '../../node-protocol/report.ts'
 import type { FindBody, Found, NodeGateway, StatePart, StateParts } from '../../node-protocol/state.ts'
 import type { TriedBody } from '../../node-protocol/tried.ts'
@@ -60,6 +61,8 @@ export type NodeSide = {
   readonly knownAmong?: (items: readonly VanishedItem[]) => Promise<readonly VanishedItem[]>
   /** Takes the results of a node's trials, each whole, so they may repeat. `isLocal`: over the shop's own socket. */
   readonly tried?: (node: string, body: TriedBody, isLocal: boolean) => Promise<void>
+  /** Takes the machines that use devices at a gateway, and returns those that may not. */
+  readonly places?: (body: PlacesBody) => Promise<PlacesBody['places']>
   /** A node has called from this address. */
   readonly seen?: (node: string, from: Address) => Promise<void>
   /** Gives customers back what a node has claimed since a moment; a dry run only counts. Idempotent. */

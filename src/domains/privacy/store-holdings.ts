@@ -189,6 +189,7 @@ export const impersonal: Readonly<Record<string, string>> = {
   gateway_ports_resting: 'numbers of ports',
   gateway_port_next: 'a number',
   vpn_addresses: 'addresses; their holders are in vpn_peers',
+  vpn_places: 'digests of networks, deleted after minutes',
   usage_boots: 'machines',
   usage_nodes: 'machines',
   usage_budgets: 'machines',

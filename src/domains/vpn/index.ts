@@ -6,6 +6,7 @@ import { buy, buyerOf, quote } from './buy.ts'
 import { addDevice, configuration, prepareDevice, removeDevice, resetDevices } from './devices.ts'
 import { createVpnGateways } from './gateways/nodes.ts'
 import { openLink } from './link.ts'
+import { forgetPlaces } from './machines/places.ts'
 import { createVpnNodes } from './nodes.ts'
 import { countActive, delivered, findNamed, held, holdersOf, move, setDisabled, show, usage } from './operate.ts'
 import { deleteSubscription, endingOf, quoteRefund } from './refund.ts'
@@ -60,6 +61,7 @@ export const createVpn = (deps: VpnDeps) => ({
     openLink,
     accessKeys,
     makeMissingKeys,
+    forgetPlaces,
   }),
   ...bind(deps, { show, usage, findNamed, setDisabled, move, delivered, holdersOf, countActive, held }),
   buyer: buyerOf(deps),

@@ -8,6 +8,8 @@ import type { NodeSide, StateRow } from '../fleet/index.ts'
 import { maxBytes, sumRefused } from '../traffic/counts/rules.ts'
 import type { Traffic } from '../traffic/index.ts'
 import { eventOf } from './announce.ts'
+import { takePlaces } from './machines/places.ts'
+import type { SeenPlace } from './machines/rules.ts'
 import {
   addressesOf,
   addressRestMs,
@@ -123,6 +125,8 @@ export async function takeCounts(
   const uses = lastUses(known, node, deps.clock())
   const changed = [...new Set([...added.keys(), ...uses.keys()])].toSorted()
   if (changed.length === 0) return
+  const machines = known.flatMap(({ id, protocol }) => (protocol === undefined && added.has(id) ? id : []))
+  await takePlaces(deps, tx, machines.map(toWireGuardPlace(deps.clock())))
   const byOwner = Map.groupBy(changed, (id) => owners.get(id)?.uuid)
   const uuids = [...byOwner.keys()].filter((uuid) => uuid !== undefined)
   const locked = await store.lockMany(tx, uuids.toSorted())
@@ -189,6 +193,11 @@ export async function forgetUsage(deps: VpnDeps, node: string, sinceAt: number, 
   }
   return believed
 }
+
+/** A device counts as one machine however often its key is copied: WireGuard sends to the machine that sent last. */
+const toWireGuardPlace =
+  (activeAt: number) =>
+  (device: string): SeenPlace => ({ device, place: 'wireguard', activeAt, isNew: false, isForced: true })
 
 type Added = { readonly received: bigint; readonly sent: bigint }
 

@@ -27,6 +27,8 @@ export type Access = {
       readonly device: NodeDevice
       readonly isInGrace: boolean
       readonly protocol: GatewayProtocol
+      /** The machine that uses it (`machines.ts`). */
+      readonly machine?: string
     }
   /** Another gateway that serves its own customer through one of this gateway's exits. */
   | { readonly kind: 'hop'; readonly gateway: NodeGateway; readonly exit: string }

@@ -3,6 +3,7 @@ import type { Found } from '../../../node-protocol/state.ts'
 import type { Changed, Snapshot } from '../../agent/snapshot.ts'
 import { type Access, accessRefusal, deviceKey, type Moment, proxyKey, subuserKey } from './admission.ts'
 import { hopKey } from './hop.ts'
+import type { Machines } from './machines.ts'
 
 export type OpenTunnel = {
   readonly access: Access
@@ -20,7 +21,13 @@ const maxHalfOpenIdleMs = 60_000
 export type OpenTunnels = ReturnType<typeof createRecheck>
 
 /** Open tunnels. Rechecks their access and cuts those that may no longer pass. */
-export function createRecheck(deps: { snapshot: Snapshot; moment: () => Moment; idleMs: number }) {
+export function createRecheck(deps: {
+  snapshot: Snapshot
+  moment: () => Moment
+  idleMs: number
+  /** False if the machine of a VPN device may not use it any more. */
+  noteMachine?: Machines['note']
+}) {
   const open = new SwapRemoveSet<'openIndex', OpenTunnel>('openIndex')
   const halfOpenIdleMs = Math.min(maxHalfOpenIdleMs, deps.idleMs)
 
@@ -58,9 +65,10 @@ export function createRecheck(deps: { snapshot: Snapshot; moment: () => Moment; 
       open.forEach((tunnel) => {
         const maxIdleMs = tunnel.isHalfOpen ? halfOpenIdleMs : Math.min(deps.idleMs, tunnel.maxIdleMs ?? deps.idleMs)
         const isIdle = nowMs - tunnel.activeAt >= maxIdleMs
-        const { kind } = tunnel.access
-        const mayExpire = kind === 'dedicated' || kind === 'device'
-        if (isIdle || (mayExpire && accessRefusal(tunnel.access, deps.snapshot, at))) tunnel.cut()
+        const { access } = tunnel
+        const mayExpire = access.kind === 'dedicated' || access.kind === 'device'
+        if (isIdle || (mayExpire && accessRefusal(access, deps.snapshot, at))) tunnel.cut()
+        else if (access.kind === 'device' && deps.noteMachine?.(access, tunnel.activeAt, nowMs) === false) tunnel.cut()
       })
     },
 

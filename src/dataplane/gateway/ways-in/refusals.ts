@@ -5,6 +5,11 @@ const refusals = {
   wrong_protocol: [403, 2, 'This proxy is set to the other protocol. POST /api/v1/dedicated/protocol changes it.'],
   expired: [402, 2, 'This proxy has expired. POST /api/v1/dedicated/prolong renews it within 3 days of its end.'],
   vpn_ended: [402, 2, 'The VPN subscription has ended or its traffic is used up. POST /api/v1/vpn/renew renews it.'],
+  vpn_devices: [
+    403,
+    2,
+    'All device slots of the VPN subscription are in use. Disconnect a device, or POST /api/v1/vpn/devices/increase.',
+  ],
   withdrawn: [403, 2, 'The address of this proxy is withdrawn for now. Its term is paused until the address is back.'],
   blocked: [403, 2, 'Access is blocked. Ask the seller.'],
   login_part: [

@@ -2,6 +2,7 @@ import type { NodeDevice } from '../../../node-protocol/state.ts'
 import { ownerName } from '../../customers/rules.ts'
 import type { NodeSide, StateRow } from '../../fleet/index.ts'
 import { openAccessKeys, toDigests } from '../access-keys.ts'
+import { takePlaces } from '../machines/places.ts'
 import { forgetUsage, takeCounts } from '../nodes.ts'
 import { mayForward } from '../rules.ts'
 import * as peers from '../store-peers.ts'
@@ -34,6 +35,12 @@ export function createVpnGateways(deps: VpnDeps): NodeSide {
     async report(node, { boot, peers: counts }) {
       if (counts.length > 0) await db.transact((tx) => takeCounts(deps, tx, node, boot, counts))
       return undefined
+    },
+
+    async places({ places }) {
+      const seen = places.map((each) => ({ ...each, activeAt: each.active_at, isNew: each.is_new }))
+      const refused = new Set<object>(await db.transact((tx) => takePlaces(deps, tx, seen)))
+      return places.filter((_, index) => refused.has(seen[index] ?? {}))
     },
 
     forgetUsage: (node, sinceAt, dryRun) => forgetUsage(deps, node, sinceAt, dryRun),

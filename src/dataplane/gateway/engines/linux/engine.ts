@@ -1,5 +1,6 @@
 import type { After } from '../../../../core/time.ts'
 import type { NodeExit } from '../../../../node-protocol/state.ts'
+import type { DevicePlace } from '../../../agent/places.ts'
 import type { Changed, Snapshot } from '../../../agent/snapshot.ts'
 import { Bridge, innerHandlers } from '../../../tls/bridge.ts'
 import { connectDescriptor } from '../../../tls/tls-socket.ts'
@@ -112,6 +113,10 @@ export class LinuxEngine implements Engine {
     if (change.ports && !this.isStopping && !this.isDraining) {
       this.ports.openThese(this.deps.snapshot.ports, onPortFailure)
     }
+  }
+
+  refuseMachines(places: readonly DevicePlace[]): void {
+    this.postAll({ type: 'machines-refused', places })
   }
 
   setRefused(yes: boolean): void {
@@ -282,6 +287,8 @@ export class LinuxEngine implements Engine {
     const { deps } = this
     if (message.type === 'ask') void this.ask(thread, message)
     else if (message.type === 'look-up') void this.lookUp(thread, message)
+    else if (message.type === 'ask-place') void this.askPlace(thread, message)
+    else if (message.type === 'active-places') deps.places?.touch(message.active)
     else if (message.type === 'counts') {
       this.dataPath.take(thread.index, message)
       if (message.isUrgent) deps.agent.noteNow()
@@ -337,6 +344,20 @@ export class LinuxEngine implements Engine {
     }
     // Without an answer too: another reactor may have looked the login up while the shop was reached.
     reply({ type: 'answer', ticket, known: this.deps.snapshot.knownOf(question), isAnswered })
+  }
+
+  private async askPlace(
+    thread: ReactorThread,
+    { ticket, of }: Extract<FromReactor, { type: 'ask-place' }>,
+  ): Promise<void> {
+    const reply = thread.replyTo()
+    let isAdmitted = true
+    try {
+      isAdmitted = (await this.deps.places?.ask(of)) ?? true
+    } catch (fault) {
+      this.deps.onFault(fault)
+    }
+    reply({ type: 'place', ticket, isAdmitted })
   }
 
   private async lookUp(

@@ -3,6 +3,7 @@ import { receiveMessageOnPort } from 'node:worker_threads'
 import type { LeaseAgent } from '../../../agent/meter.ts'
 import { Snapshot } from '../../../agent/snapshot.ts'
 import type { CommonState } from '../../access/common-state.ts'
+import type { AskPlaces } from '../../access/machines.ts'
 import type { Policy } from '../../access/policy.ts'
 import type { Lookup } from '../../dial/resolve.ts'
 import { noLimit } from '../../metering/speed-limit.ts'
@@ -77,6 +78,11 @@ export class ReactorLoop {
   private readonly around: SideAround
   private readonly snapshot: Snapshot
   private readonly asking = new PendingQuestions<'answered' | 'unanswered'>()
+  private readonly askingPlaces = new PendingQuestions<boolean>()
+  private readonly askPlaces: AskPlaces = {
+    ask: (of) => this.askingPlaces.ask((ticket) => this.post({ type: 'ask-place', ticket, of })),
+    touch: (active) => this.post({ type: 'active-places', active }),
+  }
   private readonly lookingUp = new PendingQuestions<Awaited<ReturnType<Lookup>> | { code: string }>()
   private readonly listeners = new Map<number, PortListener>()
   /** Lease messages, sent after the turn, outside the relay's call stack. */
@@ -109,11 +115,8 @@ export class ReactorLoop {
     const routes = openRouteLookup(libc)
     this.descriptors.own(routes.descriptor)
     this.reactor = new Reactor(kernel, this.descriptors, this.onFault)
-    const { connections } = terms.limits
-    const pipes = new PipePool((bytes) => kernel.openPipe(bytes), this.descriptors, terms.isStrict, {
-      connections,
-      threads: reactors.length,
-    })
+    const room = { connections: terms.limits.connections, threads: reactors.length }
+    const pipes = new PipePool((bytes) => kernel.openPipe(bytes), this.descriptors, terms.isStrict, room)
     const peers = reactors.length > 1 ? new Peers(reactors, self, (bell) => kernel.ring(bell), Math.random) : undefined
     const { after } = this.reactor.timers
     this.around = { after, noteHeld: (bytes) => void (this.maxHeld = Math.max(this.maxHeld, bytes)) }
@@ -143,6 +146,7 @@ export class ReactorLoop {
       onExit: (report) => post({ type: 'exit', report }),
       onFault: this.onFault,
       common: this.openCommon(peers),
+      places: this.askPlaces,
       onInUse: (count) => {
         this.memory.inUse = count
       },
@@ -237,6 +241,8 @@ export class ReactorLoop {
 
   private take(message: ToReactor): void {
     if (message.type === 'answer') this.takeAnswer(message)
+    else if (message.type === 'place') this.askingPlaces.answer(message.ticket, message.isAdmitted)
+    else if (message.type === 'machines-refused') this.core.refuseMachines(message.places)
     else if (message.type === 'looked-up') this.lookingUp.answer(message.ticket, message.answer)
     else if (message.type === 'allow') this.core.metering.allow(message.id, message.pool, message.upto)
     else if (message.type === 'state') this.apply(message.change)

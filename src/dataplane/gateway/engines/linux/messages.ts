@@ -1,8 +1,10 @@
 import type { MessagePort } from 'node:worker_threads'
 import type { FindBody, Found, StatePage } from '../../../../node-protocol/state.ts'
 import type { NodeCounts, Reported } from '../../../agent/data-path.ts'
+import type { DevicePlace } from '../../../agent/places.ts'
 import type { GoneItems } from '../../../agent/snapshot.ts'
 import type { ExitReport } from '../../access/exit-health.ts'
+import type { AskPlaces } from '../../access/machines.ts'
 import type { Policy } from '../../access/policy.ts'
 import type { Lookup } from '../../dial/resolve.ts'
 import type { Speeds } from '../../metering/speed-limit.ts'
@@ -68,6 +70,9 @@ export type ToReactor =
   | { readonly type: 'speeds'; readonly speeds: Speeds }
   /** `known`: what the main thread knows of the login, after the shop's answer if there was one. */
   | { readonly type: 'answer'; readonly ticket: number; readonly known: Found; readonly isAnswered: boolean }
+  | { readonly type: 'place'; readonly ticket: number; readonly isAdmitted: boolean }
+  /** These machines may not use their VPN devices any more. */
+  | { readonly type: 'machines-refused'; readonly places: readonly DevicePlace[] }
   | { readonly type: 'looked-up'; readonly ticket: number; readonly answer: Addresses | { readonly code: string } }
   | { readonly type: 'allow'; readonly id: string; readonly pool: string; readonly upto: number }
   | { readonly type: 'refused'; readonly yes: boolean }
@@ -78,6 +83,9 @@ export type ToReactor =
 /** From a reactor to the main thread. */
 export type FromReactor =
   | { readonly type: 'ask'; readonly ticket: number; readonly question: FindBody; readonly source: string }
+  /** Whether a machine may open its first tunnel. */
+  | { readonly type: 'ask-place'; readonly ticket: number; readonly of: DevicePlace }
+  | { readonly type: 'active-places'; readonly active: Parameters<AskPlaces['touch']>[0] }
   | { readonly type: 'look-up'; readonly ticket: number; readonly name: string; readonly version: 4 | 6 }
   | { readonly type: 'unlistened'; readonly descriptor: number }
   | { readonly type: 'tls'; readonly messages: readonly FromTlsClients[] }

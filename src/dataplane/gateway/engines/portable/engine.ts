@@ -1,5 +1,6 @@
 import type { Socket, TCPSocketListener } from 'bun'
 import type { DataPath } from '../../../agent/data-path.ts'
+import type { DevicePlace } from '../../../agent/places.ts'
 import type { Changed } from '../../../agent/snapshot.ts'
 import { connectDescriptor, type WithDescriptor } from '../../../tls/tls-socket.ts'
 import { Relay } from '../../relay/relay.ts'
@@ -64,6 +65,10 @@ export class PortableEngine implements Engine {
 
   takeTls(client: TlsClient): void {
     takeTlsClient(client, this.core, this.around)
+  }
+
+  refuseMachines(places: readonly DevicePlace[]): void {
+    this.core.refuseMachines(places)
   }
 
   setRefused(yes: boolean): void {

@@ -1,15 +1,18 @@
+import { type MaybePromise, whenReady } from '../../../../core/maybe-promise.ts'
 import { SwapRemoveSet } from '../../../../core/swap-remove-set.ts'
 import type { After } from '../../../../core/time.ts'
 import type { NodeDevice, NodeExit } from '../../../../node-protocol/state.ts'
 import { createSign, createVerify } from '../../../agent/hop-key.ts'
+import type { DevicePlace } from '../../../agent/places.ts'
 import type { Changed } from '../../../agent/snapshot.ts'
-import { Admission, type Ask, type Moment } from '../../access/admission.ts'
+import { Admission, type AdmissionVerdict, type Ask, type Moment } from '../../access/admission.ts'
 import { Arrivals, type Eviction } from '../../access/arrivals.ts'
 import { type CommonState, createOwnState } from '../../access/common-state.ts'
 import { createWayChooser, ExitChooser } from '../../access/exit-choice.ts'
 import { ExitHealth, type ExitReport } from '../../access/exit-health.ts'
 import { createHopAdmission, createTicketWriter } from '../../access/hop.ts'
 import { packetRateOf, rateOf } from '../../access/limits.ts'
+import { Machines } from '../../access/machines.ts'
 import { toUdpPolicy } from '../../access/policy.ts'
 import { createRecheck, type OpenTunnels } from '../../access/recheck.ts'
 import { DestinationFinder } from '../../dial/destinations.ts'
@@ -56,6 +59,7 @@ export class GatewayCore {
   isStopping = false
   private readonly connections = new SwapRemoveSet<'connectionIndex', Connection>('connectionIndex')
   private readonly arrivals: Arrivals<Connection>
+  private readonly machines: Machines
   private readonly open: OpenTunnels
   readonly metering: Metering<Side>
   private readonly exits: ExitHealth
@@ -87,7 +91,13 @@ export class GatewayCore {
       sizes: common.openCounts('network'),
       others: common.others,
     })
-    this.open = createRecheck({ snapshot, moment: this.moment, idleMs: limits.idleMs })
+    this.machines = new Machines(deps)
+    this.open = createRecheck({
+      snapshot,
+      moment: this.moment,
+      idleMs: limits.idleMs,
+      noteMachine: (access, activeAt, nowMs) => this.machines.note(access, activeAt, nowMs),
+    })
     this.metering = new Metering({
       agent: deps.agent,
       watch: (side) => side.watch(sockets),
@@ -144,6 +154,7 @@ export class GatewayCore {
       if (nowMs >= connection.deadlineAt) connection.expire()
     })
     this.open.afterTime(nowMs)
+    this.machines.tick(nowMs)
     this.metering.sweep()
     this.tunnels.look()
     this.noteInUse()
@@ -154,6 +165,11 @@ export class GatewayCore {
     this.expectMore(change.subusers)
     if (change.exits) this.exits.keep(this.deps.snapshot.exits)
     this.open.afterChange(change)
+  }
+
+  /** These machines may not use their VPN devices any more: their tunnels are cut at the next tick. */
+  refuseMachines(places: readonly DevicePlace[]): void {
+    this.machines.refuse(places)
   }
 
   /** This reactor checks the exits for all of the gateway. */
@@ -287,7 +303,7 @@ export class GatewayCore {
       admit: (asker, request) =>
         asker.claim.kind === 'ticket' && request?.asks === 'tunnel'
           ? admitHop(asker.claim.ticket, request.target)
-          : admission.admit(asker),
+          : whenReady(admission.admit(asker), (verdict) => this.enterMachine(verdict, asker.source)),
       mainPort: () => this.mainPort,
       tunnels: this.tunnels,
       startRelay: deps.startRelay,
@@ -314,6 +330,14 @@ export class GatewayCore {
       },
       onFault: deps.onFault,
     }
+  }
+
+  /** The device limit holds at connect: a machine of a VPN device needs a slot. */
+  private enterMachine(verdict: AdmissionVerdict, source: string): MaybePromise<AdmissionVerdict> {
+    if (!('access' in verdict) || verdict.access.kind !== 'device') return verdict
+    return whenReady(this.machines.enter(verdict.access, source), (access) =>
+      access ? { access } : { refusal: 'vpn_devices' },
+    )
   }
 
   private readonly moment = (): Moment => ({ nowMs: this.deps.clock(), lastContactAt: this.deps.lastContactAt() })

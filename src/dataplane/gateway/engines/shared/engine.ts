@@ -1,10 +1,12 @@
 import type { DataPath } from '../../../agent/data-path.ts'
 import type { LeaseAgent } from '../../../agent/meter.ts'
+import type { DevicePlace } from '../../../agent/places.ts'
 import type { Changed, Snapshot } from '../../../agent/snapshot.ts'
 import type { TicketKey } from '../../../tls/openssl/ticket-keys.ts'
 import type { Ask } from '../../access/admission.ts'
 import type { ExitReport } from '../../access/exit-health.ts'
 import type { CustomerLimits, UdpLimits } from '../../access/limits.ts'
+import type { AskPlaces } from '../../access/machines.ts'
 import type { Policy } from '../../access/policy.ts'
 import type { Lookup } from '../../dial/resolve.ts'
 import type { Speeds } from '../../metering/speed-limit.ts'
@@ -32,6 +34,8 @@ export type EngineDeps = {
   readonly snapshot: Snapshot
   readonly agent: LeaseAgent
   readonly ask: Ask
+  /** Holds the device limit of VPN subscriptions; none without VPN devices. */
+  readonly places?: AskPlaces | undefined
   readonly policy: () => Policy
   readonly speeds?: () => Speeds
   readonly limits: EngineLimits
@@ -91,6 +95,8 @@ export type Engine = {
   changed(change: Changed, onPortFailure: (port: number, error: unknown) => void): void
   /** The shop refuses this node: cuts all tunnels and admits none until it is accepted again. */
   setRefused(yes: boolean): void
+  /** These machines may not use their VPN devices any more. */
+  refuseMachines(places: readonly DevicePlace[]): void
   /** Accepts no one new, waits up to `drainMs` for tunnels to end, then closes them. */
   stop(drainMs: number): Promise<void>
   /** Work of each reactor; an engine without reactors has none. */

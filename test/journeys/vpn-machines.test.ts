@@ -1,0 +1,81 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { placeLastsMs, placeMovesAfterMs } from '../../src/core/device-places.ts'
+import type { PlacesBody } from '../../src/node-protocol/places.ts'
+import { engines } from '../harness/database.ts'
+import { type Service, startService } from '../harness/service.ts'
+import { sellVpn } from '../harness/vpn.ts'
+
+const place = (digit: number): string => `4${String(digit).repeat(16)}`
+
+describe.each([...engines])('machines of VPN devices on %s', (engine) => {
+  let service: Service
+  beforeAll(async () => {
+    service = await startService(engine)
+    await sellVpn(service, { months: { 1: 300 }, device_limit: 2, refund: 'none' })
+  })
+  afterAll(() => service.stop())
+
+  /** A subscription with two devices, and what gateways report of them. */
+  async function subscribe() {
+    const { token } = await service.newCustomer(10_000n)
+    const post = (path: string, body: unknown) => service.post(path, body, { token })
+    await post('/vpn/buy', { period: 1 })
+    await post('/vpn/devices', {})
+    const { devices } = (await service.get('/vpn/info', { token })).data
+    const [first, second] = devices.map(({ id }: { id: string }) => id) as [string, string]
+    const report = async (items: readonly (readonly [device: string, place: number, isNew?: boolean])[]) => {
+      const places: PlacesBody['places'] = items.map(([device, digit, isNew = true]) => ({
+        device,
+        place: place(digit),
+        active_at: service.clock.nowMs,
+        is_new: isNew,
+      }))
+      const refused = (await service.services.vpn.gateways.places?.({ places })) ?? []
+      return refused.map((each) => each.place)
+    }
+    return { first, second, report, post }
+  }
+
+  test('two gateways that ask for a third machine at the same time on a limit of two are both refused', async () => {
+    const { first, second, report } = await subscribe()
+    expect(await report([[first, 1]])).toEqual([])
+    expect(await report([[second, 1]])).toEqual([])
+    const both = await Promise.all([report([[first, 2]]), report([[second, 3]])])
+    expect(both).toEqual([[place(2)], [place(3)]])
+  })
+
+  test('a copied key takes a free slot, and loses it when the other device connects', async () => {
+    const { first, second, report } = await subscribe()
+    expect(await report([[first, 1]])).toEqual([])
+    service.clock.advance(10)
+    expect(await report([[first, 2]])).toEqual([])
+    expect(await report([[second, 3]])).toEqual([])
+    expect(await report([[first, 1, false]])).toEqual([])
+    expect(await report([[first, 2, false]])).toEqual([place(2)])
+  })
+
+  test('a device moves to another network 15 s after it was silent, and any machine comes after 60 s', async () => {
+    const { first, second, report } = await subscribe()
+    await report([[first, 1]])
+    service.clock.advance(placeMovesAfterMs - 1)
+    await report([[second, 1]])
+    expect(await report([[first, 2]])).toEqual([place(2)])
+    service.clock.advance(1)
+    expect(await report([[first, 2]])).toEqual([])
+    expect(await report([[first, 1, false]])).toEqual([place(1)])
+    service.clock.advance(placeLastsMs)
+    expect(await report([[first, 4]])).toEqual([])
+  })
+
+  test('removing a device frees the slots of its machines, and silent machines are forgotten', async () => {
+    const { first, second, report, post } = await subscribe()
+    await report([[first, 1]])
+    await report([[second, 1]])
+    expect(await report([[first, 2]])).toEqual([place(2)])
+    await post('/vpn/devices/remove', { device: second })
+    expect(await report([[first, 2]])).toEqual([])
+    service.clock.advance(11 * 60_000)
+    expect(await service.services.vpn.forgetPlaces(1000)).toBeGreaterThan(0)
+    expect(await service.services.vpn.forgetPlaces(1000)).toBe(0)
+  })
+})
