@@ -103,6 +103,23 @@ describe.each([...engines])('what operators see of the business on %s', (engine)
     expect(await waiting).toMatchObject([{ kind: 'order', order_id: data.order_id, price_rub: data.price_rub }])
   })
 
+  test('upcoming has renewals and ends by day, and stock that runs out at the rate of the last 24 hours', async () => {
+    const { token } = await shop.newCustomer(1_000n)
+    const { data } = await shop.post('/dedicated/buy', proxies, { token })
+    const ids = data.proxies.map((each: { readonly id: number }) => each.id)
+    await shop.post('/dedicated/auto-renew', { ids: ids.slice(0, 1), period: 7 }, { token })
+    shop.clock.advance(61_000)
+    const { days, stock, certificates } = (await call('/upcoming?days=8')).data
+    expect(days).toHaveLength(8)
+    expect(days.at(-1)).toMatchObject({ day: data.proxies[0].expires_at.slice(0, 10), proxies_renew: 1 })
+    const [german] = stock.filter((each: { readonly country: string }) => each.country === 'DE')
+    const { free, sold_per_day, runs_out_at } = german
+    expect(sold_per_day).toBeGreaterThanOrEqual(2)
+    const leftDays = (Date.parse(runs_out_at) - shop.clock.nowMs) / dayMs
+    expect(Math.abs(leftDays - free / sold_per_day)).toBeLessThan(0.01)
+    expect(certificates).toEqual([])
+  })
+
   test('the overview compares the last days with the same days before', async () => {
     const before = (await call('/overview?days=2')).data.compared
     shop.clock.advance(2 * dayMs)

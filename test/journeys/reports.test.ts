@@ -47,6 +47,39 @@ describe.each([...engines])('figures of reports on %s', (engine) => {
     await call(`/customers/${customer}/debit`, { amount_rub: 0.99, note: 'mistake' })
   }
 
+  test('the payments of the report, on pages of 2 and as CSV, have the sums of the days, of each source and of the ledger', async () => {
+    const { token } = await shop.newCustomer(1_000n)
+    const paid = (await shop.post('/payments', { amount_rub: 500, method: 'sandbox' }, { token })).data
+    await fetch(paid.pay_url, { method: 'POST', redirect: 'manual' })
+    await trade()
+    const [from, to] = ['2026-01-01', '2026-02-01']
+    const rows: Sums[] = []
+    for (let cursor: string | null = ''; cursor !== null; ) {
+      const query = `from=${from}&to=${to}&limit=2${cursor === '' ? '' : `&cursor=${cursor}`}`
+      const page = (await call(`/reports/payments?${query}`)) as unknown as {
+        items: Sums[]
+        next_cursor: string | null
+      }
+      rows.push(...page.items)
+      cursor = page.next_cursor
+    }
+    const { items: days = [] } = await call(`/reports/days?from=${from}&to=${to}`)
+    expect(sumOf(rows, 'amount_rub')).toBe(sumOf(days, 'topped_up_rub') - sumOf(days, 'taken_back_rub'))
+    const books = await shop.services.db.all<{ house: string; sum: bigint | string }>(
+      "SELECT house, CAST(SUM(amount) AS BIGINT) AS sum FROM postings WHERE house LIKE 'funds:%' GROUP BY house",
+    )
+    const bySource = Map.groupBy(rows, (row) => `funds:${row['source']}`)
+    expect(new Map([...bySource].map(([source, of]) => [source, sumOf(of, 'amount_rub')]))).toEqual(
+      new Map(books.map(({ house, sum }) => [house, Number(sum)])),
+    )
+    expect(rows.filter((row) => row['payment_id'] === paid.payment_id)).toMatchObject([
+      { kind: 'credit', method: 'sandbox', amount_rub: 500, fee_rub: 0 },
+    ])
+    const args = ['report', 'payments', '--from', from, '--to', to, '--limit', '1000', '--csv']
+    const csv = await runCommand(args, testDatabaseEnv(shop.testDatabase))
+    expect(csv.out.trim().split('\n')).toHaveLength(rows.length + 1)
+  })
+
   test('the days of the report, its products, its CSV file, the overview and the ledger have the same sums', async () => {
     const from = new Date(shop.clock.nowMs).toISOString().slice(0, 10)
     for (let day = 0; day < 3; day += 1) {

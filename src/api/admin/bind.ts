@@ -225,6 +225,8 @@ export type AdminDeps = {
   readonly mustNote: (action: Acting['action']) => Promise<void>
   readonly onFault: (fault: unknown) => void
   readonly onReconcileFault: (fault: unknown) => void
+  /** When the certificate of this shop ends; undefined without one. */
+  readonly certificateEndsAt: () => number | undefined
   readonly publicUrl: () => string
   readonly clock: Clock
   readonly stalls: Stalls

@@ -32,12 +32,18 @@ import type { Runtime, Services } from './services.ts'
 export const proxyCheckOf = ({ dedicated, config: { gateway } }: Services) =>
   createProxyCheck({ dedicated, gateway, probe: probeProxy })
 
+/** What only a shop that serves has: a command has neither requests that wait nor a certificate. */
+type ServingShop = {
+  readonly following?: Following
+  readonly certificateEndsAt?: () => number | undefined
+}
+
 export function createAdmin(
   services: Services,
   runtime: Runtime & { readonly stalls: Stalls },
   publicUrl: () => string,
   log: Log,
-  following?: Following,
+  { following, certificateEndsAt }: ServingShop = {},
 ): Api<AdminCaller> {
   const { act, actWhole, dryRun, mustNote } = services.acting
   const bind = createBindAdmin(act, (creation, make) => actWhole((tx) => services.creations(tx, creation, make)))
@@ -49,6 +55,7 @@ export function createAdmin(
     mustNote,
     checkProxy: proxyCheckOf(services),
     publicUrl,
+    certificateEndsAt: certificateEndsAt ?? (() => undefined),
     onFault: (fault: unknown) => log.error('verify failed', { fault }),
     onReconcileFault: (fault: unknown) => log.error('reconcile failed', { fault }),
   }

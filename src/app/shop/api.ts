@@ -90,6 +90,8 @@ type ApiDeps = {
   readonly onAdmitted: (from: Address) => void
   /** Why requests come from other addresses than they seem to, for `/readyz`. */
   readonly warnings: () => readonly string[]
+  /** When the certificate that the shop serves ends; undefined without one. */
+  readonly certificateEndsAt?: () => number | undefined
 }
 
 /** All APIs and pages of a shop as two functions from request to answer. They open no port. */
@@ -97,7 +99,7 @@ export function createApi(
   config: Config,
   services: Services,
   runtime: Runtime & { readonly stalls: Stalls },
-  { log, recorder, hasFront, publicUrl, onAdmitted, warnings }: ApiDeps,
+  { log, recorder, hasFront, publicUrl, onAdmitted, warnings, ...own }: ApiDeps,
 ) {
   let isStopping = false
   let isDraining = false
@@ -120,6 +122,7 @@ export function createApi(
   const state = createNodeState({ ...services, ...runtime, grace: () => graceOf(config, publicUrl()) })
   const feed = createActivityFeed(services)
   const eventWatch = new EventWatch({ events: watchingFeed(services.events, feed) })
+  const serving = { ...own, following: { feed, watch: eventWatch } }
   const readCatalogue = createPublicCatalogue({ ...services, ...runtime })
   const toNodes = createNodeHttp({ ...services, ...runtime, ...common, ownHosts, log, state, urgently })
   const { offers } = services.registration
@@ -141,7 +144,7 @@ export function createApi(
     sessions: createCustomerSessions({ ...services, publicUrl }),
     others: [
       mount(authApi({ ...services, ...runtime, publicUrl, drawSvg, actAs: actingAs(services) })),
-      mount(createAdmin(services, runtime, publicUrl, log, { feed, watch: eventWatch })),
+      mount(createAdmin(services, runtime, publicUrl, log, serving)),
     ],
     open: [
       bindPublic(getCatalogue, catalogueSeconds, async () => (await readCatalogue()).shown),

@@ -238,6 +238,7 @@ function openApi(
     publicUrl: () => config.publicUrl ?? url,
     onAdmitted: (from) => entrance?.welcome(from),
     warnings: forwarding.warnings,
+    certificateEndsAt: () => tls?.current()?.endsAt,
   })
   const { toNodes, toCustomers } = api
   Object.assign(http, { maxHeaderSize: maxHeadBytes })

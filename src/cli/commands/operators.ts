@@ -1,6 +1,7 @@
 import { readPriceListText } from '../../api/admin/catalogue/price-list-text.ts'
 import * as catalogue from '../../api/admin/catalogue/shapes.ts'
 import * as operators from '../../api/admin/operators/shapes.ts'
+import { getUpcoming } from '../../api/admin/overview/shapes.ts'
 import shippedCatalogue from '../../domains/pricing/catalogue.yaml' with { type: 'text' }
 import { mistyped } from '../command.ts'
 import { type OperationCommand, over } from '../operation-command.ts'
@@ -12,6 +13,7 @@ const showLink = (data: { readonly link: string; readonly name: string; readonly
   secret(data.link, `It signs ${data.name} in once, until ${local(data.expires_at)}.`)
 
 export const operatorCommands: readonly OperationCommand[] = [
+  over(getUpcoming, 'upcoming'),
   over(operators.addOperator, 'operator add', { args: 'name', show: showLink }),
   over(operators.listOperators, 'operator list', { columns: 'name role created_at operator_id' }),
   over(operators.linkOperator, 'operator link', { show: showLink }),

@@ -2,7 +2,7 @@ import * as payments from '../../api/admin/payments/shapes.ts'
 import * as reports from '../../api/admin/reports/shapes.ts'
 import type { Operation } from '../../api/operation.ts'
 import { type OperationCommand, over } from '../operation-command.ts'
-import { csvLines, csvOption, doneBefore, readTextFile, rows, rub } from '../print.ts'
+import { csvLines, csvOption, doneBefore, readTextFile, rows, rub, toLines } from '../print.ts'
 
 const waitMs = 200
 const stateOf = (of: { readonly payment_id: string; readonly status: string }) => `${of.payment_id} is ${of.status}`
@@ -98,4 +98,11 @@ export const paymentCommands: readonly OperationCommand[] = [
   report(reports.reportDays),
   report(reports.reportProducts),
   report(reports.reportMethods),
+  over(reports.reportPayments, 'report payments', {
+    options: [csvOption],
+    show: (data, given) =>
+      given.has('csv')
+        ? csvLines(data.items, Object.keys(reports.reportPayments.example.items[0] ?? {}))
+        : toLines(data),
+  }),
 ]

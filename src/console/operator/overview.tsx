@@ -7,6 +7,7 @@ import { type OperatorAnswer, useRead } from './api.ts'
 import { operatorMessages } from './messages.ts'
 import { NodesTable } from './network.tsx'
 import { SetupPanel } from './setup.tsx'
+import { UpcomingPanel } from './upcoming.tsx'
 
 type Overview = OperatorAnswer<'getOverview'>
 
@@ -22,6 +23,7 @@ export function OverviewPage() {
             <Business of={overview} />
             <Counts of={overview} />
             <Revenue of={overview} />
+            <UpcomingPanel />
             <Panel title={t.activity} aside={<a href="#/activity">{t.allActivity}</a>}>
               <LatestActivity />
             </Panel>

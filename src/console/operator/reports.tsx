@@ -1,11 +1,23 @@
 import { Button, TextInput } from '@mantine/core'
+import { useState } from 'react'
 import { download, toCsv } from '../shared/browser.ts'
 import { Chart } from '../shared/chart.tsx'
 import { useTyped } from '../shared/form.tsx'
 import { messages, pair, phrase, useLanguage, useMessages } from '../shared/messages.tsx'
-import { CsvButton, Empty, Figures, Page, Panel, Reading, Rows, type RowsProps } from '../shared/parts.tsx'
+import {
+  CsvButton,
+  Empty,
+  Figures,
+  Hint,
+  Page,
+  Panel,
+  Reading,
+  RefusalNotice,
+  Rows,
+  type RowsProps,
+} from '../shared/parts.tsx'
 import { methodNames, tradeMessages } from '../shared/trade.ts'
-import { type OperatorAnswer, useRead } from './api.ts'
+import { loadPages, type OperatorAnswer, useRead } from './api.ts'
 
 const reportsMessages = messages({
   title: pair('Reports', 'Отчёты'),
@@ -35,6 +47,14 @@ const reportsMessages = messages({
   totals: pair('Totals by product', 'Итоги по товарам'),
   total: pair('Total', 'Итого'),
   csv: phrase('CSV: {report}', 'CSV: {report}'),
+  byPayment: pair('Payments for bookkeeping', 'Платежи для бухгалтерии'),
+  byPaymentAbout: pair(
+    'Every credit and debit of all customers on these days, with its payment, method and fee. The sum is “Topped up” minus “Debited from balances”.',
+    'Каждое пополнение и удержание всех покупателей за эти дни: платёж, способ, комиссия. Сумма — «Пополнено» минус «Удержано с балансов».',
+  ),
+  paymentsFile: phrase('{form}: payments', '{form}: платежи'),
+  saved: phrase('Rows: {count}', 'Строк: {count}'),
+  cut: pair('The file has no more rows. Choose fewer days.', 'Больше строк в файле нет. Выберите меньше дней.'),
   nothing: pair('No transactions on these days', 'В эти дни операций не было'),
   nothingAbout: pair('Choose other days.', 'Выберите другие дни.'),
 })
@@ -77,6 +97,7 @@ export function ReportsPage() {
       <Reading of={days} height={400}>
         {({ items }) => <ByDay rows={items} period={period} />}
       </Reading>
+      <Payments query={query} period={period} isWanted={isWanted} />
       <Reading of={methods}>
         {({ items }) => (
           <ByMethod rows={items} period={period} credited={sumOf(days.data?.items ?? [], (row) => row.topped_up_rub)} />
@@ -84,6 +105,50 @@ export function ReportsPage() {
       </Reading>
       <Reading of={products}>{({ items }) => <ByProduct rows={items} period={period} />}</Reading>
     </Page>
+  )
+}
+
+const pageSize = 500
+const maxPages = 400
+
+type PaymentsProps = { readonly query: object; readonly period: string; readonly isWanted: boolean }
+
+/** Files for bookkeepers: every credit and debit of all customers in these days, with its payment. */
+function Payments({ query, period, isWanted }: PaymentsProps) {
+  const { t, format } = useMessages(reportsMessages)
+  const [work, setWork] = useState<{ readonly running: boolean; readonly rows?: number; readonly error?: unknown }>({
+    running: false,
+  })
+  const save = async (form: 'csv' | 'json') => {
+    setWork({ running: true })
+    try {
+      const rows = await loadPages('reportPayments', { query: { ...query, limit: pageSize } }, maxPages)
+      const name = `payments-${period}.${form}`
+      const columns = Object.keys(rows[0] ?? {}) as (keyof (typeof rows)[number])[]
+      if (form === 'json') download(name, JSON.stringify(rows, null, 1), 'application/json')
+      else download(name, toCsv([columns, ...rows.map((row) => columns.map((each) => row[each]))]), 'text/csv')
+      setWork({ running: false, rows: rows.length })
+    } catch (error) {
+      setWork({ running: false, error })
+    }
+  }
+  return (
+    <Panel title={t.byPayment} className="stack">
+      <Hint>{t.byPaymentAbout}</Hint>
+      <div className="line">
+        {(['csv', 'json'] as const).map((form) => (
+          <CsvButton
+            key={form}
+            label={t.paymentsFile(form.toUpperCase())}
+            disabled={!isWanted || work.running}
+            onClick={() => void save(form)}
+          />
+        ))}
+        {work.rows !== undefined && <span role="status">{t.saved(format.number(work.rows))}</span>}
+        {work.rows === pageSize * maxPages && <Hint>{t.cut}</Hint>}
+      </div>
+      <RefusalNotice error={work.error} />
+    </Panel>
   )
 }
 

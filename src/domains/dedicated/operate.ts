@@ -1,5 +1,5 @@
 import type { Address } from '../../core/address.ts'
-import type { CustomerId } from '../../core/ids.ts'
+import { type CustomerId, firstId } from '../../core/ids.ts'
 import { toIso } from '../../core/time.ts'
 import type { Delivered } from '../orders/index.ts'
 import { listIn, maxDelivered, type Order } from '../orders/rules.ts'
@@ -65,6 +65,12 @@ export async function findNamed(deps: DedicatedDeps, of: { readonly text: string
 
 /** How many proxies run now, and how many of them are interrupted. */
 export const countActive = ({ db, clock }: DedicatedDeps) => store.countActive(db, clock())
+
+/** Proxies that end on each UTC day until a moment. */
+export const countEnding = ({ db, clock }: DedicatedDeps, toAt: number) => store.countEnding(db, clock(), toAt)
+
+/** Proxies of each kind that were sold since a moment, without prolongations. */
+export const countSold = ({ db }: DedicatedDeps, sinceAt: number) => store.countSold(db, firstId('order', sinceAt))
 
 /** How many customers hold proxies of each kind, and how many of these renew automatically. */
 export async function held({ db, clock }: DedicatedDeps): Promise<HeldGoods[]> {

@@ -351,7 +351,30 @@ export const countActive = async (reader: Reader, nowMs: number) =>
 
 const kindCounts = { country: textColumn('country'), ipv: int('ipv'), proxies: int('proxies') }
 const heldCounts = columnsOf({ ...kindCounts, customers: int('customers') })
+const soldCounts = columnsOf(kindCounts)
 const renewalCounts = columnsOf({ ...kindCounts, period: int('renew_period') })
+
+/** How many proxies end on each UTC day of a time, and how many of these renew automatically. */
+export async function countEnding(reader: Reader, fromAt: number, toAt: number) {
+  const rows = await reader.all<{ day: bigint; n: bigint; renewing: bigint }>(
+    `SELECT expires_at / 86400000 AS day, COUNT(*) AS n, COUNT(renew_period) AS renewing FROM proxies
+     WHERE state = 'held' AND interrupted_at IS NULL AND expires_at >= $1 AND expires_at < $2
+     GROUP BY expires_at / 86400000`,
+    [fromAt, toAt],
+  )
+  return rows.map((row) => ({ day: Number(row.day), all: Number(row.n), renewing: Number(row.renewing) }))
+}
+
+/** How many proxies of each kind the orders from an id on have bought. */
+export const countSold = (reader: Reader, firstOrder: string) =>
+  soldCounts.all(
+    reader,
+    `SELECT proxies.country, proxies.ipv, COUNT(*) AS proxies FROM orders
+       JOIN proxies ON proxies.order_id = orders.id
+     WHERE orders.product = 'dedicated' AND orders.action = 'buy' AND orders.id >= $1
+     GROUP BY proxies.country, proxies.ipv`,
+    [firstOrder],
+  )
 
 /** Running proxies of each kind, and how many customers have them. */
 export const countHeld = (reader: Reader, nowMs: number) =>

@@ -9,6 +9,8 @@ const revenue = 'revenue:'
 const funds = 'funds:'
 const adjusted = ['operator', 'sandbox'].map((source) => `${funds}${source}`)
 
+const beforeAll: store.PostingPosition = { at: 0, customer: '', seq: 0 }
+
 export function createLedgerReports({ db }: { db: Database }) {
   return {
     /** The movements of each UTC day, and all customers' balances (`held`) at its end. The caller bounds the period. */
@@ -39,6 +41,10 @@ export function createLedgerReports({ db }: { db: Database }) {
           .filter((each) => each.house.startsWith(revenue))
           .map(({ house, amount, ...rest }) => ({ ...rest, product: house.slice(revenue.length), amount: -amount })),
       ),
+
+    /** A page of the credits and debits of all customers, oldest first. */
+    funding: (fromDay: number, toDay: number, after = beforeAll, limit = 1) =>
+      store.listFunding(db, { fromAt: fromDay * dayMs, toAt: toDay * dayMs }, after, limit),
 
     /** Credits and debits that belong to no payment, by day and source: `operator`, and `sandbox` in a sandbox. */
     adjustments: (fromDay: number, toDay: number) =>

@@ -206,6 +206,23 @@ export async function sumBefore(reader: Reader, at: number): Promise<bigint> {
   return row ? readWide(row, 'amount') : 0n
 }
 
+/** A posting's place among those of all customers: by time, then by customer and number. */
+export type PostingPosition = { readonly at: number; readonly customer: string; readonly seq: number }
+
+/** Credits and debits of all customers from one instant until just before another, oldest first, after a position. */
+export const listFunding = (
+  reader: Reader,
+  { fromAt, toAt }: { readonly fromAt: number; readonly toAt: number },
+  after: PostingPosition,
+  limit: number,
+): Promise<Posting[]> =>
+  postings.all(
+    reader,
+    `SELECT * FROM postings WHERE kind IN ('credit', 'debit') AND at >= $1 AND at < $2
+       AND (at, customer_id, seq) > ($3, $4, $5) ORDER BY at, customer_id, seq LIMIT $6`,
+    [fromAt, toAt, after.at, after.customer, after.seq, limit],
+  )
+
 /** All refunds of charges from one instant until just before another. */
 export async function sumRefundsBetween(reader: Reader, fromAt: number, toAt: number): Promise<bigint> {
   const row = await reader.first<WideSum<'sum'>>(

@@ -44,7 +44,7 @@ export function createPayments(given: Given) {
     purchases: bind(deps, { fulfilAll }),
     paymentOperator: {
       ...bind(deps, { show: showPayment, findNamed, adjust: adjustByHand, markPaid, refund, resolve, reconcile }),
-      ...bind(db, { list: store.listAll, unmatched: store.listNotices }),
+      ...bind(db, { list: store.listAll, findMany: store.findMany, unmatched: store.listNotices }),
     },
     paymentReports: bind(deps, { methods: reportMethods }),
     codes: bind(deps, { add: codes.addCode, list: codes.listCodes, end: codes.endCode }),

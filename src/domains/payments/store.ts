@@ -15,7 +15,7 @@ import {
   textColumn,
   valuesOf,
 } from '../../db/columns.ts'
-import { list, pastPrefix, sendRows } from '../../db/rows.ts'
+import { allOf, list, pastPrefix, sendRows } from '../../db/rows.ts'
 import type { Reader, Tx, Value } from '../../db/transaction.ts'
 import {
   type AwaitedPurchase,
@@ -241,6 +241,9 @@ export const listOf = (
     before ?? pastLastId,
     limit,
   ])
+
+export const findMany = async (reader: Reader, ids: readonly string[]): Promise<Payment[]> =>
+  (await allOf<Row>(reader, ids, (among) => `SELECT * FROM payments WHERE id IN (${among})`)).map(payments.read)
 
 /** For the operator: of one customer or all, in one state or any. */
 export const listAll = (

@@ -8,7 +8,18 @@ import { createVpnGateways } from './gateways/nodes.ts'
 import { openLink } from './link.ts'
 import { forgetPlaces } from './machines/places.ts'
 import { createVpnNodes } from './nodes.ts'
-import { countActive, delivered, findNamed, held, holdersOf, move, setDisabled, show, usage } from './operate.ts'
+import {
+  countActive,
+  countEnding,
+  delivered,
+  findNamed,
+  held,
+  holdersOf,
+  move,
+  setDisabled,
+  show,
+  usage,
+} from './operate.ts'
 import { deleteSubscription, endingOf, quoteRefund } from './refund.ts'
 import { endSlots, renew, renewDue, setAutoRenew, sweep } from './renew.ts'
 import { increase, quoteSlots, slotsOf } from './slots.ts'
@@ -63,7 +74,7 @@ export const createVpn = (deps: VpnDeps) => ({
     makeMissingKeys,
     forgetPlaces,
   }),
-  ...bind(deps, { show, usage, findNamed, setDisabled, move, delivered, holdersOf, countActive, held }),
+  ...bind(deps, { show, usage, findNamed, setDisabled, move, delivered, holdersOf, countActive, countEnding, held }),
   buyer: buyerOf(deps),
   ending: endingOf(deps),
   nodes: createVpnNodes(deps),

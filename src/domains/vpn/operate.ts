@@ -69,6 +69,9 @@ export const holdersOf = (deps: VpnDeps, address: Address, from: number, to: num
 /** How many subscriptions run now. */
 export const countActive = (deps: VpnDeps): Promise<number> => store.countActive(deps.db, deps.clock())
 
+/** Subscriptions that end on each UTC day until a moment. */
+export const countEnding = ({ db, clock }: VpnDeps, toAt: number) => store.countEnding(db, clock(), toAt)
+
 /** How many customers hold subscriptions now, and which of them renew automatically. */
 export const held = (deps: VpnDeps) => store.findHeld(deps.db, deps.clock())
 

@@ -289,6 +289,18 @@ export const countOf = (reader: Reader, customer: CustomerId): Promise<number> =
 export const countActive = (reader: Reader, nowMs: number): Promise<number> =>
   count(reader, 'SELECT COUNT(*) AS n FROM vpn_subscriptions WHERE deleted_at IS NULL AND expires_at > $1', [nowMs])
 
+/** How many subscriptions end on each UTC day of a time, and how many of these renew automatically. */
+export async function countEnding(reader: Reader, fromAt: number, toAt: number) {
+  const rows = await reader.all<{ day: bigint; n: bigint; renewing: bigint }>(
+    `SELECT expires_at / 86400000 AS day, COUNT(*) AS n,
+       COUNT(CASE WHEN disabled_at IS NULL THEN auto_renew_months END) AS renewing FROM vpn_subscriptions
+     WHERE swept_at IS NULL AND deleted_at IS NULL AND expires_at >= $1 AND expires_at < $2
+     GROUP BY expires_at / 86400000`,
+    [fromAt, toAt],
+  )
+  return rows.map((row) => ({ day: Number(row.day), all: Number(row.n), renewing: Number(row.renewing) }))
+}
+
 /** How many subscriptions run now, of how many customers, and how many renew automatically, by months. */
 export async function findHeld(reader: Reader, nowMs: number) {
   const row = await reader.first<{ subscriptions: bigint; customers: bigint }>(

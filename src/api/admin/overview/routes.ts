@@ -8,7 +8,7 @@ import type { Pricing } from '../../../domains/pricing/index.ts'
 import { lookAtRanges } from '../../../domains/stock/index.ts'
 import type { z } from '../../operation.ts'
 import { type AdminDeps, type BindAdmin, nameOf } from '../bind.ts'
-import { getOverview, getSetup, setupSteps } from './shapes.ts'
+import { getOverview, getSetup, getUpcoming, setupSteps } from './shapes.ts'
 
 type Overview = z.input<typeof getOverview.answer>
 
@@ -30,7 +30,17 @@ export function adminOverviewOperations(bind: BindAdmin, deps: AdminDeps) {
   })
   // The setup page asks every 5 s, and each overview asks too.
   const setup = createTtlCache({ load: () => lookAtSetup(deps), clock: deps.clock, ttlMs: 2_000, maxEntries: 1 })
-  return [bind(getOverview, ({ query }) => overview.get(query.days)), bind(getSetup, () => setup.get('setup'))]
+  const upcoming = createTtlCache({
+    load: (days: number) => lookAhead(deps, days),
+    clock: deps.clock,
+    ttlMs: 60_000,
+    maxEntries: 10,
+  })
+  return [
+    bind(getUpcoming, ({ query }) => upcoming.get(query.days)),
+    bind(getOverview, ({ query }) => overview.get(query.days)),
+    bind(getSetup, () => setup.get('setup')),
+  ]
 }
 
 async function makeOverview(deps: AdminDeps, dayCount: number): Promise<Omit<Overview, 'compared'>> {
@@ -93,6 +103,56 @@ async function revenueOf(deps: AdminDeps, from: number, today: number): Promise<
       products: Object.fromEntries(sold.map((each) => [each.product, toRoubles(each.sum)])),
     }
   })
+}
+
+type Upcoming = z.input<typeof getUpcoming.answer>
+
+async function lookAhead(deps: AdminDeps, dayCount: number): Promise<Upcoming> {
+  const nowMs = deps.clock()
+  const today = Math.floor(nowMs / dayMs)
+  const toAt = (today + dayCount) * dayMs
+  const [proxies, vpn, stock] = await Promise.all([
+    deps.proxyOperator.countEnding(toAt),
+    deps.vpn.countEnding(toAt),
+    stockToRunOut(deps, nowMs),
+  ])
+  const endsAt = deps.certificateEndsAt()
+  const countsOf = (of: typeof proxies, day: number) => {
+    const { all = 0, renewing = 0 } = of.find((each) => each.day === day) ?? {}
+    return [renewing, all - renewing] as const
+  }
+  const days = Array.from({ length: dayCount }, (_, index) => {
+    const [proxiesRenew, proxiesEnd] = countsOf(proxies, today + index)
+    const [vpnRenew, vpnEnd] = countsOf(vpn, today + index)
+    return {
+      day: toIso((today + index) * dayMs).slice(0, 10),
+      proxies_renew: proxiesRenew,
+      proxies_end: proxiesEnd,
+      vpn_renew: vpnRenew,
+      vpn_end: vpnEnd,
+    }
+  })
+  const certificates = endsAt === undefined ? [] : [{ of: 'shop' as const, ends_at: toIso(endsAt) }]
+  return { days, stock, certificates, made_at: toIso(nowMs) }
+}
+
+const yearMs = 365 * dayMs
+
+/** Kinds whose free slots last less than a year at the rate of the last 24 hours. A block of IPv6 does not run out. */
+async function stockToRunOut(deps: AdminDeps, nowMs: number): Promise<Upcoming['stock']> {
+  const [slots, sold, blocks] = await Promise.all([
+    stockOf(deps),
+    deps.proxyOperator.countSold(nowMs - dayMs),
+    deps.stockOperator.blocks(),
+  ])
+  const inBlocks = new Set(blocks.filter((each) => each.retiredAt === null).map((each) => each.country))
+  const kinds = sold.flatMap(({ country, ipv, proxies }) => {
+    if (ipv === 6 && inBlocks.has(country)) return []
+    const free = slots.find((each) => each.country === country && each.ipv === ipv)?.free ?? 0
+    const leftMs = (free / proxies) * dayMs
+    return leftMs > yearMs ? [] : [{ country, ipv, free, sold_per_day: proxies, runs_out_at: toIso(nowMs + leftMs) }]
+  })
+  return kinds.toSorted((a, b) => a.runs_out_at.localeCompare(b.runs_out_at))
 }
 
 async function stockOf(deps: AdminDeps): Promise<Overview['stock']> {

@@ -61,6 +61,38 @@ export const getOverview = operation('getOverview', 'GET /overview', {
   }),
 })
 
+export const getUpcoming = operation('getUpcoming', 'GET /upcoming', {
+  summary: 'Show what is about to happen: renewals, ends of services, stock that runs out, certificates that end',
+  description: 'The figures are at most 60 s old.',
+  query: z.object({
+    days: queryInteger({ min: 1, max: 90, example: 14, description: 'Number of days, including today.' }).default(14),
+  }),
+  answer: z.object({
+    days: rows('All days, today first.', {
+      day: text('The day, in UTC.', '2026-01-01'),
+      proxies_renew: whole('Dedicated proxies that renew automatically.', 12),
+      proxies_end: whole('Dedicated proxies that end.', 3),
+      vpn_renew: whole('VPN subscriptions that renew automatically.', 2),
+      vpn_end: whole('VPN subscriptions that end.', 1),
+    }),
+    stock: rows(
+      'Kinds of addresses that run out within a year at the rate of the last 24 hours, the first one first.',
+      {
+        country: text('ISO 3166-1 alpha-2 country code.', 'DE'),
+        ipv: whole('Kind of address: 3, 4 or 6.', 4),
+        free: whole('Free slots.', 20),
+        sold_per_day: whole('Slots sold in the last 24 hours. Slots that come back are not subtracted.', 10),
+        runs_out_at: moment('When the last free slot is sold at this rate.'),
+      },
+    ),
+    certificates: rows('Certificates that this shop serves.', {
+      of: choice('Whose certificate it is.', ['shop']),
+      ends_at: moment('End of the certificate.'),
+    }),
+    made_at: moment('Time of the count.'),
+  }),
+})
+
 /** In the order in which a new shop needs them. */
 export const setupSteps = ['address', 'prices', 'node', 'stock', 'payment', 'customer', 'purchase'] as const
 

@@ -1,12 +1,54 @@
 import { maxReportDays, reportDaysOf } from '../../../core/calendar.ts'
+import { readId } from '../../../core/ids.ts'
+import { toRoubles } from '../../../core/money.ts'
 import { refuseField } from '../../../core/refusal.ts'
 import { readIso, toIso } from '../../../core/time.ts'
-import type { AdminDeps, BindAdmin } from '../bind.ts'
-import { reportDays, reportMethods, reportProducts } from './shapes.ts'
+import type { Posting } from '../../../domains/ledger/rules.ts'
+import type { z } from '../../operation.ts'
+import { positionOf, soughtFor, toCursor } from '../../pages.ts'
+import { type AdminDeps, type BindAdmin, namesOf } from '../bind.ts'
+import { reportDays, reportMethods, reportPayments, reportProducts } from './shapes.ts'
 
 const dateOf = (day: number): string => toIso(day * 86_400_000).slice(0, 10)
 /** Formats sums over all customers, which may exceed the limit of one account. */
 const roublesOf = (sum: bigint): number => Number(sum) / 100
+
+function readPosition(written: string) {
+  const [, at, customer, seq] = /^(\d{1,15}) (cus_\w{26}) (\d{1,15})$/.exec(written) ?? []
+  return at === undefined || customer === undefined ? undefined : { at: Number(at), customer, seq: Number(seq) }
+}
+
+type FundingRow = z.input<typeof reportPayments.answer>['items'][number]
+
+/** Movements with their payments. The fee belongs to the credit of the payment itself, not to its bonus. */
+async function toRows(deps: AdminDeps, found: readonly Posting[]): Promise<FundingRow[]> {
+  const ids = found.flatMap(({ reference }) => (reference === null ? [] : (readId('payment', reference) ?? [])))
+  const payments = new Map((await deps.paymentOperator.findMany(ids)).map((each) => [each.id as string, each]))
+  const nameIn = await namesOf(
+    deps,
+    found.map(({ customer }) => customer),
+  )
+  return found.map((each) => {
+    const payment = payments.get(each.reference ?? '')
+    const source = each.house.slice(each.house.indexOf(':') + 1)
+    const isPayment = payment !== undefined && each.kind === 'credit' && source === payment.provider
+    return {
+      at: toIso(each.at),
+      customer_id: each.customer,
+      customer_name: nameIn(each.customer),
+      transaction: each.seq,
+      kind: each.kind === 'credit' ? 'credit' : 'debit',
+      source,
+      payment_id: payment?.id ?? null,
+      provider_id: payment?.providerId ?? null,
+      method: payment?.method ?? null,
+      amount_rub: toRoubles(each.amount),
+      fee_rub: isPayment ? toRoubles(payment.fee) : 0,
+      reference: payment ? null : each.reference,
+      note: each.note,
+    }
+  })
+}
 
 export function adminReportOperations(bind: BindAdmin, deps: AdminDeps) {
   const { ledgerReports, paymentReports } = deps
@@ -40,6 +82,17 @@ export function adminReportOperations(bind: BindAdmin, deps: AdminDeps) {
         amount_rub: roublesOf(amount),
       }))
       return { items }
+    }),
+    bind(reportPayments, async ({ query }) => {
+      const { from, to } = readDays(query)
+      const after = positionOf(query.cursor, readPosition)
+      const found = await ledgerReports.funding(from, to, after, soughtFor(query.limit))
+      const shown = found.slice(0, query.limit)
+      const last = found.length > query.limit ? shown.at(-1) : undefined
+      return {
+        items: await toRows(deps, shown),
+        next_cursor: last === undefined ? null : toCursor(`${last.at} ${last.customer} ${last.seq}`),
+      }
     }),
     bind(reportMethods, async ({ query }) => {
       const { from, to } = readDays(query)

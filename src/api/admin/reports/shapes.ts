@@ -1,6 +1,7 @@
-import { items, roubles, text, whole } from '../../fields.ts'
+import { choice, examplePayment, items, list, moment, named, roubles, text, whole } from '../../fields.ts'
 import { operationsOf, z } from '../../operation.ts'
-import { day } from '../fields.ts'
+import { page, pageQuery } from '../../pages.ts'
+import { customerName, day, exampleCustomer } from '../fields.ts'
 
 const operation = operationsOf({ tag: 'Reports', role: 'reader' })
 
@@ -52,4 +53,33 @@ export const reportMethods = operation('reportMethods', 'GET /reports/methods', 
     taken_back_rub: roubles('Refunds and chargebacks.', 0),
     bonuses_rub: roubles('Bonuses from promo codes and referrals.', 0),
   }),
+})
+
+const fundingRow = named('FundingRow', {
+  at: moment('Time of the movement.'),
+  customer_id: text('The customer’s id.', exampleCustomer),
+  customer_name: customerName,
+  transaction: whole('Number of the transaction in the customer’s account.', 1),
+  kind: choice('`credit`: to the balance; `debit`: from it, such as a refund to the payer.', ['credit', 'debit']),
+  source: text(
+    'Payment provider, `operator` for credits and debits by operators, `bonus` or `referral` for gifts of the shop, ' +
+      '`sandbox` in a sandbox.',
+    'yookassa',
+  ),
+  payment_id: text('The payment; null if there is none.', examplePayment).nullable(),
+  provider_id: text('Id of the payment at the provider; null if there is none.').nullable(),
+  method: text('Payment method; null if there is no payment.', 'card').nullable(),
+  amount_rub: roubles('Amount; negative for a debit.', 1000),
+  fee_rub: roubles('Fee that the payer paid on top of this credit.', 25),
+  reference: text('Reference number at your bank, of a credit or debit by an operator.').nullable(),
+  note: text('Note.', 'top-up'),
+})
+
+export const reportPayments = operation('reportPayments', 'GET /reports/payments', {
+  summary: 'Report every movement between the shop and the outside, by payment, of all customers, oldest first',
+  description:
+    'For bookkeepers. The sum of `amount_rub` is `topped_up_rub` minus `taken_back_rub` of `reportDays`, of the same ' +
+    'days. Fees are not on balances and in none of these sums.',
+  query: z.object({ ...pageQuery, ...days.shape }),
+  answer: page({ items: list('One page of movements.', fundingRow) }),
 })
