@@ -62,9 +62,7 @@ export class WebSocketReader {
   }
 
   private takePayload(frame: Frame, part: Uint8Array, onEvent: (event: WebSocketEvent) => void): boolean {
-    const bytes = new Uint8Array(part.length)
-    for (let index = 0; index < part.length; index += 1)
-      bytes[index] = (part[index] ?? 0) ^ (frame.mask[(frame.at + index) & 3] ?? 0)
+    const bytes = unmask(part, frame)
     frame.left -= part.length
     frame.at += part.length
     const isControl = frame.opcode >= opcodes.close
@@ -82,6 +80,18 @@ export class WebSocketReader {
 }
 
 const nothing = new Uint8Array(0)
+
+/** The payload of these bytes, four at a time (RFC 6455, 5.3). */
+function unmask(part: Uint8Array, { mask, at }: Frame): Uint8Array {
+  const bytes = new Uint8Array(part)
+  const turned = Uint8Array.from({ length: 4 }, (_, index) => mask[(at + index) & 3] ?? 0)
+  const [word = 0] = new Uint32Array(turned.buffer)
+  const words = new Uint32Array(bytes.buffer, 0, bytes.length >> 2)
+  for (let index = 0; index < words.length; index += 1) words[index] = (words[index] ?? 0) ^ word
+  for (let index = words.length * 4; index < bytes.length; index += 1)
+    bytes[index] = (bytes[index] ?? 0) ^ (turned[index & 3] ?? 0)
+  return bytes
+}
 
 function toFrame(opcode: number, payload: Uint8Array): Uint8Array {
   const { length } = payload
