@@ -120,7 +120,9 @@ export async function compare(context: Context, tunnels: Tunnels, proxies: reado
 
 /** Large files through proxies of different protocols, and the ratio of two by bytes for a CPU second. */
 export async function measureBulk(context: Context, tunnels: Tunnels, proxies: readonly ProxyPeer[]) {
-  const taken = await takeRounds(bulk, context, tunnels, proxies)
+  // All warm up side by side, and a file must be whole within 30 s.
+  const load: Load = { ...bulk, plan: { tunnels: 8, bytes: 16 * 2 ** 20 } }
+  const taken = await takeRounds(load, context, tunnels, proxies)
   return {
     rows: proxies.flatMap((proxy) =>
       toRows(bulk, `${bulk.name} over ${protocolOf(proxy.route)}`, proxy, taken.get(proxy.name) ?? []),

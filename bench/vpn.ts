@@ -8,7 +8,7 @@ import { openTunnels, type Tunnels } from './tunnels.ts'
 /** Bytes for a CPU second, against Debian's servers. */
 const targets = { vless: { min: 1.5 }, trojan: { min: 1 }, xhttp: { min: 1 } } as const
 
-/** Files of 64 MiB over the protocols of VPN devices, with the same TLS as the bench `tls`. */
+/** Files of 16 MiB over the protocols of VPN devices, with the same TLS as the bench `tls`. */
 export const vpn: Bench = {
   name: 'vpn',
   about: 'bulk over VLESS, Trojan, XHTTP and WebSocket through the gateway, beside Debian’s v2ray and trojan',
