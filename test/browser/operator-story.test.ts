@@ -162,7 +162,10 @@ describe.each([...enginesOf('sqlite')])('operator story on %s', (engine) => {
       expect(await findBarriers(page)).toEqual([])
       await open('/')
       await page.getByText('New customers in 30 days').waitFor()
-      await page.getByText(/the 30 days before/).first().waitFor()
+      await page
+        .getByText(/the 30 days before/)
+        .first()
+        .waitFor()
     },
   )
 

@@ -1,3 +1,4 @@
+import { lazy } from 'react'
 import { useWho } from '../client/session.ts'
 import { Frame, type MenuItem, type Pages, Routes } from '../shared/frame.tsx'
 import { lazyPage } from '../shared/lazy-page.tsx'
@@ -57,6 +58,9 @@ function ReadOnlyNotice() {
   )
 }
 
+/** Opened by Ctrl K. */
+const Palette = lazy(() => import('./palette.tsx'))
+
 /** Pages that most visits do not open are loaded when they are. */
 const ApiPage = lazyPage(async () => (await import('./api-page.tsx')).ApiPage)
 const GenerateTab = lazyPage(async () => (await import('./premium/generate.tsx')).GenerateTab)
@@ -107,7 +111,7 @@ export default function Customer() {
     { path: '/account', label: t.account, icon: 'person' },
   ]
   return (
-    <Frame items={items} foot={<Balance />} quick={<QuickBalance />}>
+    <Frame items={items} palette={Palette} foot={<Balance />} quick={<QuickBalance />}>
       <ReadOnlyNotice />
       <UnfinishedPurchases />
       <Routes pages={pages} />

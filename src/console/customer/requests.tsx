@@ -27,8 +27,9 @@ export function RequestsPage() {
     <Page title={t.title} about={t.about} actions={<a href="#/api">{t.toApi}</a>}>
       <Panel>
         <Paged of={usePages('listRequests', { query: { limit: 100 } })} height={280} isWide>
-          {(rows) => (
+          {(rows, part) => (
             <Rows
+              {...part}
               label={t.title}
               rows={rows}
               keyOf={(row) => row.id}

@@ -75,16 +75,16 @@ function Shown({ customer }: { readonly customer: Customer }) {
         <CustomerPayments customer={customer.customer_id} />
       </Panel>
       <Panel title={t.orders}>
-        <Paged of={orders}>{(items) => <OrderRows rows={items} />}</Paged>
+        <Paged of={orders}>{(items, part) => <OrderRows rows={items} {...part} />}</Paged>
       </Panel>
       <Panel title={t.movements}>
-        <Paged of={movements}>{(items) => <Movements rows={items} />}</Paged>
+        <Paged of={movements}>{(items, part) => <Movements rows={items} {...part} />}</Paged>
       </Panel>
       <Panel title={t.tokens}>
         <Tokens id={customer.customer_id} />
       </Panel>
       <Panel title={t.events}>
-        <Paged of={events}>{(items) => <Events rows={items} />}</Paged>
+        <Paged of={events}>{(items, part) => <Events rows={items} {...part} />}</Paged>
       </Panel>
     </Page>
   )

@@ -1,3 +1,4 @@
+import { lazy } from 'react'
 import { useWho } from '../client/session.ts'
 import { AccountPage } from '../shared/account/page.tsx'
 import { Frame, type MenuItem, type Pages, Routes } from '../shared/frame.tsx'
@@ -20,6 +21,9 @@ import { SearchPage, useSearchKey } from './search.tsx'
 import { NextStep, SetupPage, useIsSandbox, useNextStep } from './setup.tsx'
 import { StockPage } from './stock.tsx'
 import { VpnPage } from './vpn.tsx'
+
+/** Opened by Ctrl K. */
+const Palette = lazy(() => import('./palette.tsx'))
 
 /** Pages that most visits do not open are loaded when they are. */
 const AbusePage = lazyPage(async () => (await import('./abuse.tsx')).AbusePage)
@@ -97,7 +101,7 @@ export default function Operator() {
     { path: '/account', label: t.account, icon: 'person' },
   ]
   return (
-    <Frame items={items} foot={<Name />}>
+    <Frame items={items} palette={Palette} foot={<Name />}>
       <NextStep />
       <Routes pages={pages} />
     </Frame>

@@ -1,18 +1,22 @@
 import type { AnyEvent, AnyOrder, Movement } from '../client/operator.ts'
 import { useMessages } from '../shared/messages.tsx'
 import { sayNote } from '../shared/notes.tsx'
-import { Cell, Rows } from '../shared/parts.tsx'
+import { Cell, Rows, type RowsProps } from '../shared/parts.tsx'
 import { eventMessages, orderName, tellEvent, tradeMessages } from '../shared/trade.ts'
 import { operatorMessages } from './messages.ts'
 import { Nothing } from './parts.tsx'
 
-export function Movements({ rows }: { readonly rows: readonly Movement[] }) {
+/** Rows, and how to read those that are not on the page. */
+type Listed<Row> = Pick<RowsProps<Row>, 'rows' | 'loadAll'>
+
+export function Movements({ rows, ...part }: Listed<Movement>) {
   const { t, format, language } = useMessages(operatorMessages)
   const { t: trade } = useMessages(tradeMessages)
   return (
     <Rows
       label={t.movements}
       rows={rows}
+      {...part}
       keyOf={(row) => row.transaction}
       empty={<Nothing icon="wallet" />}
       columns={(column) => [
@@ -34,13 +38,14 @@ export function Movements({ rows }: { readonly rows: readonly Movement[] }) {
 }
 
 /** Orders by product; each is a link. */
-export function OrderRows({ rows }: { readonly rows: readonly AnyOrder[] }) {
+export function OrderRows({ rows, ...part }: Listed<AnyOrder>) {
   const { t, format } = useMessages(operatorMessages)
   const { t: trade } = useMessages(tradeMessages)
   return (
     <Rows
       label={t.orders}
       rows={rows}
+      {...part}
       keyOf={(row) => row.order_id}
       empty={<Nothing icon="receipt" />}
       columns={(column) => [
@@ -56,13 +61,14 @@ export function OrderRows({ rows }: { readonly rows: readonly AnyOrder[] }) {
   )
 }
 
-export function Events({ rows }: { readonly rows: readonly AnyEvent[] }) {
+export function Events({ rows, ...part }: Listed<AnyEvent>) {
   const { t, format } = useMessages(operatorMessages)
   const { t: event } = useMessages(eventMessages)
   return (
     <Rows
       label={t.events}
       rows={rows}
+      {...part}
       keyOf={(row) => row.id}
       empty={<Nothing icon="book" />}
       columns={(column) => [

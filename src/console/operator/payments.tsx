@@ -13,6 +13,7 @@ import {
   Reading,
   ReadRows,
   Rows,
+  type RowsProps,
   Section,
   Status,
   type Tone,
@@ -141,7 +142,7 @@ function PaymentsTab() {
           ]}
           onChange={setState}
         />
-        <Paged of={payments}>{(items) => <Payments rows={items} />}</Paged>
+        <Paged of={payments}>{(items, part) => <Payments rows={items} {...part} />}</Paged>
       </Panel>
       <Unmatched />
     </>
@@ -207,18 +208,19 @@ function ShownPayment({ of: { payment, steps } }: { readonly of: OperatorAnswer<
 /** A customer's payments, without the column of the customer. */
 export function CustomerPayments({ customer }: { readonly customer: string }) {
   const payments = usePages('listAllPayments', { query: { customer_id: customer, limit: 20 } })
-  return <Paged of={payments}>{(items) => <Payments rows={items} isOfOne />}</Paged>
+  return <Paged of={payments}>{(items, part) => <Payments rows={items} isOfOne {...part} />}</Paged>
 }
 
-type PaymentsProps = { readonly rows: readonly AnyPayment[]; readonly isOfOne?: boolean }
+type PaymentsProps = Pick<RowsProps<AnyPayment>, 'rows' | 'loadAll'> & { readonly isOfOne?: boolean }
 
-function Payments({ rows, isOfOne = false }: PaymentsProps) {
+function Payments({ rows, isOfOne = false, ...part }: PaymentsProps) {
   const { t, format } = useMessages(paymentsMessages)
   const { t: methods } = useMessages(methodNames)
   return (
     <Rows
       label={t.payments}
       rows={rows}
+      {...part}
       keyOf={(row) => row.payment_id}
       empty={<Nothing icon="wallet" />}
       columns={(column) => [

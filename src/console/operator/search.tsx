@@ -10,7 +10,7 @@ import { type OperatorAnswer, useRead } from './api.ts'
 import { operatorTexts } from './messages.ts'
 import { CustomerLink, Mono, paymentStates } from './parts.tsx'
 
-const searchMessages = messages({
+export const searchMessages = messages({
   ...operatorTexts,
   searchAbout: pair(
     'Press / on any page. Enter opens the first match.',
@@ -38,9 +38,9 @@ const searchMessages = messages({
   }),
 })
 
-type Match = OperatorAnswer<'search'>['items'][number]
+export type Match = OperatorAnswer<'search'>['items'][number]
 
-const pathOf: Readonly<Record<Match['kind'], (match: Match) => string>> = {
+export const pathOf: Readonly<Record<Match['kind'], (match: Match) => string>> = {
   customer: ({ id }) => `/customers/${id}`,
   proxy: ({ id }) => `/proxies/${id}`,
   subuser: ({ customer_id }) => `/customers/${customer_id}`,

@@ -6,7 +6,7 @@ import {
   useComputedColorScheme,
   useMantineColorScheme,
 } from '@mantine/core'
-import { type ReactNode, useEffect, useState } from 'react'
+import { type ComponentType, type ReactNode, Suspense, useEffect, useRef, useState } from 'react'
 import { leave } from '../client/session.ts'
 import { brand as shop } from './brand.ts'
 import { useOnline, usePath } from './browser.ts'
@@ -96,23 +96,88 @@ function SignOut() {
   )
 }
 
+type PaletteGiven = { readonly items: readonly MenuItem[]; readonly onClose: () => void }
+export type PaletteOf = ComponentType<PaletteGiven>
+
+/** Calls back when Ctrl K is pressed, or Command K. */
+function usePaletteKey(onPress: () => void): void {
+  const latest = useRef(onPress)
+  useEffect(() => {
+    latest.current = onPress
+  })
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      if (event.key.toLowerCase() !== 'k' || !(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey) return
+      event.preventDefault()
+      if (!document.querySelector('[role=dialog]')) latest.current()
+    }
+    addEventListener('keydown', onKey)
+    return () => removeEventListener('keydown', onKey)
+  }, [])
+}
+
 type FrameProps = {
   readonly items: readonly MenuItem[]
+  /** Finds pages, actions and things; it is loaded when it is opened. */
+  readonly palette: PaletteOf
   readonly foot: ReactNode
   /** Shown in the bar of a phone. */
   readonly quick?: ReactNode
   readonly children: ReactNode
 }
 
+const Brand = () => (
+  <a className="brand" href="#/">
+    <Mark /> {shop.name}
+  </a>
+)
+
+function FindButton({ onPress }: { readonly onPress: () => void }) {
+  const { t } = useMessages(commonMessages)
+  return (
+    <UnstyledButton className="find" onClick={onPress} aria-keyshortcuts="Control+K">
+      <Icon name="search" /> {t.goTo} <kbd aria-hidden="true">Ctrl K</kbd>
+    </UnstyledButton>
+  )
+}
+
+function Bar({
+  quick,
+  onMenu,
+  children,
+}: {
+  readonly quick: ReactNode
+  readonly onMenu: () => void
+  readonly children: ReactNode
+}) {
+  const { t } = useMessages(commonMessages)
+  return (
+    <header className="bar">
+      {children}
+      {quick}
+      <ActionIcon variant="subtle" color="gray" size="lg" aria-label={t.menu} onClick={onMenu}>
+        <Icon name="menu" />
+      </ActionIcon>
+    </header>
+  )
+}
+
 /** The menu around every page, with `foot`, the switches and the sign-out button under it; a drawer on a phone. */
-export function Frame({ items, foot, quick, children }: FrameProps) {
+export function Frame({ items, palette: Palette, foot, quick, children }: FrameProps) {
   const { t } = useMessages(commonMessages)
   const path = usePath()
   const [isOpen, setOpen] = useState(false)
   useEffect(() => setOpen(false), [path])
+  const [isFinding, setFinding] = useState(false)
+  const find = () => {
+    setOpen(false)
+    setFinding(true)
+  }
+  usePaletteKey(find)
   useOtherTabs()
   const menu = (
     <>
+      <FindButton onPress={find} />
       <Menu items={items} label={t.menu} />
       <div className="side-foot">
         {foot}
@@ -124,25 +189,16 @@ export function Frame({ items, foot, quick, children }: FrameProps) {
       </div>
     </>
   )
-  const brand = (
-    <a className="brand" href="#/">
-      <Mark /> {shop.name}
-    </a>
-  )
   return (
     <div className="frame">
       <a className="skip" href="#content" onClick={skipTo}>
         {t.skip}
       </a>
-      <header className="bar">
-        {brand}
-        {quick}
-        <ActionIcon variant="subtle" color="gray" size="lg" aria-label={t.menu} onClick={() => setOpen(true)}>
-          <Icon name="menu" />
-        </ActionIcon>
-      </header>
+      <Bar quick={quick} onMenu={() => setOpen(true)}>
+        <Brand />
+      </Bar>
       <header className="side">
-        {brand}
+        <Brand />
         {menu}
       </header>
       <Drawer
@@ -159,6 +215,11 @@ export function Frame({ items, foot, quick, children }: FrameProps) {
         {children}
       </main>
       <UndoBar />
+      {isFinding && (
+        <Suspense fallback={null}>
+          <Palette items={items} onClose={() => setFinding(false)} />
+        </Suspense>
+      )}
     </div>
   )
 }

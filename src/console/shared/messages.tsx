@@ -236,6 +236,7 @@ const common = {
   provider: pair('Provider', 'Платёжная система'),
   day: pair('Day', 'День'),
   csv: 'CSV',
+  goTo: pair('Go to…', 'Перейти…'),
   choose: pair('Choose a service', 'Выбрать услугу'),
   between: phrase('A number from {min} to {max}.', 'Число от {min} до {max}.'),
 }

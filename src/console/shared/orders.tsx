@@ -1,9 +1,8 @@
 import { Text } from '@mantine/core'
-import type { ReactNode } from 'react'
 import { isRecord } from '../client/call.ts'
 import type { Order } from '../client/customer.ts'
 import { commonMessages, type Format, messages, pair, useMessages } from './messages.tsx'
-import { Facts, Panel, Rows } from './parts.tsx'
+import { Facts, Panel, Rows, type RowsProps } from './parts.tsx'
 import { orderName, type Trade, tradeMessages } from './trade.ts'
 
 /** A record whose fields depend on the product. */
@@ -18,9 +17,9 @@ const orderMessages = messages({
 
 export const OrderLink = ({ id }: { readonly id: string }) => <a href={`#/orders/${id}`}>{`…${id.slice(-8)}`}</a>
 
-type OrderRowsProps = { readonly label: string; readonly rows: readonly Order[]; readonly empty: ReactNode }
+type OrderRowsProps = Pick<RowsProps<Order>, 'label' | 'rows' | 'empty' | 'loadAll'>
 
-export function OrderRows({ label, rows, empty }: OrderRowsProps) {
+export function OrderRows({ label, rows, empty, ...part }: OrderRowsProps) {
   const { t, format } = useMessages(orderMessages)
   const { t: trade } = useMessages(tradeMessages)
   return (
@@ -29,8 +28,13 @@ export function OrderRows({ label, rows, empty }: OrderRowsProps) {
       rows={rows}
       keyOf={(row) => row.order_id}
       empty={empty}
+      {...part}
       columns={(column) => [
-        column(t.order, (row) => <OrderLink id={row.order_id} />),
+        column(
+          t.order,
+          (row) => <OrderLink id={row.order_id} />,
+          (row) => row.order_id,
+        ),
         column(t.product, (row) => orderName(row, trade)),
         column.value(t.when, (row) => row.created_at, format.moment),
         column.amount(t.price, (row) => row.price_rub, format.exactMoney),

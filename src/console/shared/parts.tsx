@@ -274,8 +274,11 @@ type PagedProps<Item> = {
   readonly height?: number
   /** Whether the button is as wide as the list. */
   readonly isWide?: boolean
-  readonly children: (items: readonly Item[]) => ReactNode
+  /** `part` goes to the table: the list has more items than those read. */
+  readonly children: (items: readonly Item[], part: Part<Item>) => ReactNode
 }
+
+type Part<Item> = { readonly loadAll?: () => Promise<readonly Item[]> }
 
 /** A list as far as it was read, and a button for the next page. */
 export function Paged<Item>({ of, height = 240, isWide = false, children }: PagedProps<Item>) {
@@ -289,7 +292,7 @@ export function Paged<Item>({ of, height = 240, isWide = false, children }: Page
     <Reading of={of} height={height}>
       {(items) => (
         <div className="stack">
-          {children(items)}
+          {children(items, of.hasNextPage ? { loadAll: of.loadAll } : {})}
           {of.hasNextPage && (isWide ? more : <div>{more}</div>)}
         </div>
       )}
@@ -451,7 +454,7 @@ type PagedRowsProps<Row> = Omit<RowsProps<Row>, 'rows' | 'loadAll'> & Omit<Paged
 
 export const PagedRows = <Row,>({ of, height = 240, isWide = false, ...table }: PagedRowsProps<Row>) => (
   <Paged of={of} height={height} isWide={isWide}>
-    {(rows) => <Rows {...table} rows={rows} {...(of.hasNextPage && { loadAll: of.loadAll })} />}
+    {(rows, part) => <Rows {...table} rows={rows} {...part} />}
   </Paged>
 )
 

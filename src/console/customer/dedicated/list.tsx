@@ -7,7 +7,9 @@ import { CopyIcon } from '../../shared/copy.tsx'
 import { Select } from '../../shared/form.tsx'
 import { Icon } from '../../shared/icons.tsx'
 import { useMessages } from '../../shared/messages.tsx'
-import { Country, Empty, Page, Panel, Reading, Status } from '../../shared/parts.tsx'
+import { Country, Empty, Head, Page, Panel, Reading, Status } from '../../shared/parts.tsx'
+import { SavedFilters } from '../../shared/saved-filters.tsx'
+import { type CellValue, compareValues } from '../../shared/table.ts'
 import { loadPages } from '../api.ts'
 import { type LineForm, lineForms, toLine } from '../endpoint.ts'
 import { BulkBar, ExportButton } from './bulk.tsx'
@@ -58,10 +60,10 @@ export function DedicatedList() {
   )
 }
 
-/** A filter; an empty field matches every proxy. */
-type Filter = Readonly<{ text: string; status: string; country: string; ipv: string }>
+/** A filter; an empty field matches every proxy. `by` is the column that sorts, with `-` from the largest. */
+type Filter = Readonly<{ text: string; status: string; country: string; ipv: string; by: string }>
 
-const noFilter: Filter = { text: '', status: '', country: '', ipv: '' }
+const noFilter: Filter = { text: '', status: '', country: '', ipv: '', by: '' }
 
 const matches = (proxy: Proxy, { text, status, country, ipv }: Filter): boolean =>
   (status === '' || proxy.status === status) &&
@@ -71,42 +73,87 @@ const matches = (proxy: Proxy, { text, status, country, ipv }: Filter): boolean 
     each.toLowerCase().includes(text.trim().toLowerCase()),
   )
 
+const bytesOf = ({ traffic }: Proxy): number => traffic.rx_bytes + traffic.tx_bytes
+
+/** The value of each column that sorts. */
+const sortValues: Readonly<Record<string, (proxy: Proxy) => CellValue>> = {
+  address: nameOf,
+  country: (each) => `${each.country_code} ${each.ipv}`,
+  status: (each) => `${each.status} ${each.state}`,
+  until: (each) => each.expires_at,
+  traffic: bytesOf,
+  comment: (each) => each.comment,
+}
+
+function sortProxies(all: readonly Proxy[], by: string): readonly Proxy[] {
+  const valueOf = sortValues[by.replace(/^-/, '')]
+  if (valueOf === undefined) return all
+  const sign = by.startsWith('-') ? -1 : 1
+  return all.toSorted((a, b) => sign * compareValues(valueOf(a), valueOf(b)))
+}
+
 /** The filter of the address bar, so that a reload, a bookmark and the way back show the same list. */
 function useFilter() {
   const [fields, set] = useFields()
   const filter = useMemo((): Filter => {
     const read = (name: keyof Filter) => fields.get(name) ?? ''
-    return { text: read('text'), status: read('status'), country: read('country'), ipv: read('ipv') }
+    return { text: read('text'), status: read('status'), country: read('country'), ipv: read('ipv'), by: read('by') }
   }, [fields])
   return [filter, set] as const
 }
 
-function Listed({ all }: { readonly all: readonly Proxy[] }) {
-  const { t, format } = useMessages(dedicatedMessages)
-  const [filter, setFilter] = useFilter()
+/** The form of copied lines, which the browser remembers. */
+function useLineForm(all: readonly Proxy[]) {
   const [wanted, setForm] = useRemembered('copy-form', lineForms)
   const forms = all.some((each) => each.https_host !== null) ? lineForms : lineForms.filter((each) => each !== 'https')
-  const form = forms.find((each) => each === wanted) ?? lineForms[0]
+  return { forms, form: forms.find((each) => each === wanted) ?? lineForms[0], setForm }
+}
+
+/** The selected proxies, by id. */
+function useChosen() {
   const [chosen, setChosen] = useState<ReadonlySet<number>>(new Set())
-  useKeptPosition()
-  const found = useMemo(() => all.filter((each) => matches(each, filter)), [all, filter])
-  const picked = found.filter((each) => chosen.has(each.id))
   const toggle = useCallback(
     (id: number) =>
       setChosen((before) => new Set(before.has(id) ? [...before].filter((each) => each !== id) : [...before, id])),
     [],
   )
+  return { chosen, setChosen, toggle }
+}
+
+function NothingFound({ onClear }: { readonly onClear: () => void }) {
+  const { t } = useMessages(dedicatedMessages)
+  return (
+    <Empty icon="search" title={t.nothingFound} about={t.nothingFoundAbout}>
+      <Button variant="light" onClick={onClear}>
+        {t.clearFilters}
+      </Button>
+    </Empty>
+  )
+}
+
+function Listed({ all }: { readonly all: readonly Proxy[] }) {
+  const { t, format } = useMessages(dedicatedMessages)
+  const [filter, setFilter] = useFilter()
+  const { forms, form, setForm } = useLineForm(all)
+  const { chosen, setChosen, toggle } = useChosen()
+  useKeptPosition()
+  const found = useMemo(
+    () =>
+      sortProxies(
+        all.filter((each) => matches(each, filter)),
+        filter.by,
+      ),
+    [all, filter],
+  )
+  const picked = found.filter((each) => chosen.has(each.id))
   const areAll = found.length > 0 && picked.length === found.length
   return (
     <>
       <Panel className="stack">
         <Filters all={all} filter={filter} onFilter={setFilter} />
+        <SavedFilters name="dedicated" now={filter} onChoose={setFilter} />
         {found.length === 0 ? (
-          <Empty icon="search" title={t.nothingFound} about={t.nothingFoundAbout}>
-            <Button variant="light" onClick={() => setFilter(noFilter)}>
-              {t.clearFilters}
-            </Button>
-          </Empty>
+          <NothingFound onClear={() => setFilter(noFilter)} />
         ) : (
           <>
             <div className="line ends">
@@ -128,7 +175,14 @@ function Listed({ all }: { readonly all: readonly Proxy[] }) {
                 />
               </span>
             </div>
-            <Table found={found} chosen={chosen} form={form} onToggle={toggle} />
+            <Table
+              found={found}
+              chosen={chosen}
+              form={form}
+              by={filter.by}
+              onBy={(by) => setFilter({ by })}
+              onToggle={toggle}
+            />
           </>
         )}
       </Panel>
@@ -195,26 +249,36 @@ type TableProps = Readonly<{
   found: readonly Proxy[]
   chosen: ReadonlySet<number>
   form: LineForm
+  by: string
+  onBy: (by: string) => void
   onToggle: (id: number) => void
 }>
 
 /** Rows of one height, rendered as they are seen. */
-function Table({ found, chosen, form, onToggle }: TableProps) {
+function Table({ found, chosen, form, by, onBy, onToggle }: TableProps) {
   const { t } = useMessages(dedicatedMessages)
   const nowAt = useNow()
+  const most = useMemo(() => found.reduce((max, each) => Math.max(max, bytesOf(each)), 0), [found])
   const { body, from, to, beforePx, afterPx } = useWindowed(found.length)
   const unseen = (name: string) => <span className="unseen">{name}</span>
-  const heads = [unseen(t.selectAll), t.address, t.country, t.status, t.until, t.comment, unseen(t.copy)]
+  const head = (column: string, name: string) => {
+    const now = by === column ? 'ascending' : by === `-${column}` ? 'descending' : 'none'
+    const next = now === 'none' ? column : now === 'ascending' ? `-${column}` : ''
+    return <Head key={column} name={name} now={now} onSort={() => onBy(next)} />
+  }
   return (
     <div className="rows-frame">
       <table className="rows keep compact" aria-label={t.title} aria-rowcount={found.length + 1}>
         <thead>
           <tr>
-            {heads.map((name, index) => (
-              <th key={index} scope="col">
-                {name}
-              </th>
-            ))}
+            <Head name={unseen(t.selectAll)} />
+            {head('address', t.address)}
+            {head('country', t.country)}
+            {head('status', t.status)}
+            {head('until', t.until)}
+            {head('traffic', t.traffic)}
+            {head('comment', t.comment)}
+            <Head name={unseen(t.copy)} />
           </tr>
         </thead>
         <tbody ref={body}>
@@ -226,6 +290,7 @@ function Table({ found, chosen, form, onToggle }: TableProps) {
               position={from + index + 2}
               isChosen={chosen.has(proxy.id)}
               form={form}
+              most={most}
               nowAt={nowAt}
               onToggle={onToggle}
             />
@@ -237,11 +302,28 @@ function Table({ found, chosen, form, onToggle }: TableProps) {
   )
 }
 
+/** Traffic of a proxy beside that of the busiest proxy of the list. */
+function TrafficBar({ bytes, most }: { readonly bytes: number; readonly most: number }) {
+  const { format } = useMessages(dedicatedMessages)
+  const share = most === 0 ? 0 : bytes / most
+  return (
+    <>
+      {format.bytes(bytes)}
+      <svg className="traffic-bar" aria-hidden="true" width="72" height="6" viewBox="0 0 72 6">
+        <rect className="traffic-all" width="72" height="6" rx="3" />
+        {bytes > 0 && <rect className="traffic-own" width={Math.max(3, 72 * share)} height="6" rx="3" />}
+      </svg>
+    </>
+  )
+}
+
 type RowProps = Readonly<{
   proxy: Proxy
   position: number
   isChosen: boolean
   form: LineForm
+  /** The traffic of the busiest proxy. */
+  most: number
   nowAt: number
   onToggle: (id: number) => void
 }>
@@ -250,7 +332,7 @@ type RowProps = Readonly<{
 const lineOf = (proxy: Proxy, form: LineForm): string | undefined =>
   proxy.password === null ? nameOf(proxy) : toLine(endpointOf(proxy, proxy.password), form)
 
-const Row = memo(({ proxy, position, isChosen, form, nowAt, onToggle }: RowProps) => {
+const Row = memo(({ proxy, position, isChosen, form, most, nowAt, onToggle }: RowProps) => {
   const { t, format } = useMessages(dedicatedMessages)
   const name = nameOf(proxy)
   const line = lineOf(proxy, form)
@@ -280,6 +362,9 @@ const Row = memo(({ proxy, position, isChosen, form, nowAt, onToggle }: RowProps
           {format.day(proxy.expires_at)}
           <small>{proxy.auto_renew === null ? format.away(proxy.expires_at, nowAt) : t.autoRenew}</small>
         </span>
+      </td>
+      <td className="amount">
+        <TrafficBar bytes={bytesOf(proxy)} most={most} />
       </td>
       <td className="comment" title={proxy.comment}>
         {proxy.comment}

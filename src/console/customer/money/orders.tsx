@@ -18,7 +18,7 @@ export function OrdersPage() {
     <Page title={t.orders} about={t.ordersAbout}>
       <Panel>
         <Paged of={usePages('listOrders', { query: { limit: 100 } })} height={280} isWide>
-          {(rows) => <OrderRows label={t.orders} rows={rows} empty={empty} />}
+          {(rows, part) => <OrderRows label={t.orders} rows={rows} empty={empty} {...part} />}
         </Paged>
       </Panel>
     </Page>
