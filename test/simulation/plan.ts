@@ -84,7 +84,7 @@ const soonOver = fc.nat(3000)
 /** Idempotency keys are kept for a day. */
 const maxAheadMs = 8 * 3_600_000
 
-const crash = fc.record({ kind: fc.constant('crash' as const), step: fc.nat(160), downMs: soonOver })
+const crash = fc.record({ kind: fc.constant('crash' as const), step: fc.nat(90), downMs: soonOver })
 const fault: Arbitrary<Fault> = fc.oneof(
   { weight: 4, arbitrary: crash },
   {
@@ -123,12 +123,16 @@ const percent = (max: number) => fc.oneof(fc.constant(0), fc.nat(max))
 export type Length = 'short' | 'long'
 
 /** A plan of one simulation. It shrinks to fewer and simpler actions and faults. */
-const plansUpTo = (most: { readonly actions: number; readonly faults: number }): Arbitrary<Plan> =>
+const plansUpTo = (most: {
+  readonly least: number
+  readonly actions: number
+  readonly faults: number
+}): Arbitrary<Plan> =>
   fc.record({
     entropy: fc.noShrink(fc.nat()),
     network: fc.record({ lost: percent(25), doubled: percent(25), late: percent(15) }),
     pace: fc.record({ waits: fc.constantFrom(0, 20, 100), maxMs: fc.constantFrom(0, 5, 60) }),
-    actions: fc.array(action, { minLength: 1, maxLength: most.actions, size: 'max' }),
+    actions: fc.array(action, { minLength: most.least, maxLength: most.actions, size: 'max' }),
     faults: fc.array(fault, { maxLength: most.faults, size: 'max' }),
     idleJobs: fc.noShrink(fc.nat()),
     scheduler: fc.scheduler(),
@@ -136,6 +140,6 @@ const plansUpTo = (most: { readonly actions: number; readonly faults: number }):
 
 /** Short ones are for `npm test`. */
 export const plans: Readonly<Record<Length, Arbitrary<Plan>>> = {
-  short: plansUpTo({ actions: 5, faults: 2 }),
-  long: plansUpTo({ actions: 16, faults: 4 }),
+  short: plansUpTo({ least: 1, actions: 5, faults: 2 }),
+  long: plansUpTo({ least: 4, actions: 16, faults: 4 }),
 }

@@ -9,15 +9,20 @@ export type SeedResult = Outcome & {
 }
 
 /** A failing plan is made simpler for so many runs at most. */
-const maxShrinks = 300
+const usualRuns = 300
 
 /** Runs the plan of a seed; the same seed is the same run. */
-export async function runSeed(template: Template, seed: number, length: Length): Promise<SeedResult> {
+export async function runSeed(
+  template: Template,
+  seed: number,
+  length: Length,
+  maxRuns = usualRuns,
+): Promise<SeedResult> {
   const seen: { outcome: Outcome; runs: number } = { outcome: { trace: [], purchases: 0, crashes: 0 }, runs: 0 }
   const property = fc.asyncProperty(plans[length], async (plan) => {
     seen.runs += 1
     // Keeps the shortest plan that was found until then.
-    if (seen.runs > maxShrinks) return
+    if (seen.runs > maxRuns) return
     seen.outcome = await simulate(template, plan)
   })
   const checked = await fc.check(property, { seed, numRuns: 1, endOnFailure: false })

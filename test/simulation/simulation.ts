@@ -42,6 +42,9 @@ const payerMs = 3_000
 const trafficBytes = 8_000_000
 const maxPages = 1_073_741_823
 
+/** A refusal of the database for a reason outside of the shop. */
+const isOutside = (line: string): boolean => /SQLITE_FULL|database_unavailable|database_busy/.test(line)
+
 /** Verifiers of the schema, which nothing here changes. */
 const ofDatabase = ['schema', 'integrity']
 
@@ -290,7 +293,9 @@ class Simulation {
 
   /** What every purchase and the whole shop must look like once everything has ended. */
   private async checkEnd(): Promise<void> {
+    await this.repeatAll()
     await this.check()
+    this.checkLog()
     for (let leftMs = settledMs; ; leftMs -= lookMs) {
       const problem = (await this.findUnbilled()) ?? (await this.findUnpaid())
       if (problem === undefined) break
@@ -304,6 +309,21 @@ class Simulation {
       const [found] = findings
       if (found) throw new BrokenPromise(`verify finds nothing: it finds ${toText(found)}`)
     }
+  }
+
+  /** Every acknowledged purchase is replayed under its key. The customer compares the answers. */
+  private async repeatAll(): Promise<void> {
+    for (const customer of this.customers) {
+      const answered = [...customer.purchases.values()].filter(({ answer }) => answer !== undefined)
+      for (const { key, path, body } of answered) customer.begin(() => customer.buy(key, path, body, false))
+    }
+    await this.world.run(() => this.customers.every((each) => each.isIdle))
+  }
+
+  /** A fault is a bug, also where no caller sees it. A full disk is none. */
+  private checkLog(): void {
+    const fault = this.log.find((line) => /"event":"(fault|job failed|delivery failed)"/.test(line) && !isOutside(line))
+    if (fault !== undefined) throw new BrokenPromise(`no job and no request meets a fault: ${fault.slice(0, 600)}`)
   }
 
   /** The bytes that the shop has counted, by byte account. */
