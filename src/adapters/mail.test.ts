@@ -1,5 +1,7 @@
 import { expect, test } from 'bun:test'
 import { createServer, type Socket } from 'node:net'
+import { HandTiming } from '../../test/harness/hand-timing.ts'
+import { until } from '../../test/harness/until.ts'
 import { createLog } from './log.ts'
 import { createMail } from './mail.ts'
 
@@ -39,6 +41,7 @@ test('the mail adapter logs the kind and the status 550 of a refused message, wi
   server.close()
   expect(lines.map((line) => JSON.parse(line))).toMatchObject([
     { event: 'letter not sent', kind: 'confirm', tried: 1, reason: 'EENVELOPE', status: 550 },
+    { event: 'letter dropped', kind: 'confirm' },
   ])
   for (const hidden of ['anna', '540.00', 'confirm=1']) expect(lines.join()).not.toContain(hidden)
 })
@@ -59,4 +62,27 @@ test('send tells that a recipient was refused for good (550), and that a server 
   )
   expect(await closed.send(letter)).toBe('later')
   await closed.close()
+})
+
+test('a letter is tried for 21 minutes while no mail server answers, does not hold up others, and a stop drops the rest', async () => {
+  const events: string[] = []
+  const note = (event: string, fields?: object) => events.push(`${event} ${String(Object(fields).kind)}`)
+  const timing = new HandTiming()
+  const url = 'smtp://127.0.0.1:1'
+  const mail = createMail({ url, from: 'shop@example.com' }, { info: note, error: note }, timing.after)
+  const post = (kind: string) => mail.post({ kind, to: 'anna@example.com', subject: 'a', text: 'b' })
+  post('enter')
+  post('reset')
+  const refusals = (kind: string) => events.filter((each) => each === `letter not sent ${kind}`).length
+  for (const [tries, pauseMs] of [5000, 15_000, 60_000, 300_000, 900_000].entries()) {
+    await until(() => refusals('reset') === tries + 1 && refusals('enter') === tries + 1)
+    expect(events).not.toContain('letter dropped enter')
+    await timing.advance(pauseMs)
+  }
+  await until(() => events.includes('letter dropped reset'))
+  expect([refusals('enter'), refusals('reset')]).toEqual([6, 6])
+  post('confirm')
+  await until(() => refusals('confirm') === 1)
+  await mail.close()
+  expect(events.slice(-2)).toEqual(['letter not sent confirm', 'letter dropped confirm'])
 })

@@ -1,11 +1,14 @@
 import { createTransport } from 'nodemailer'
 import type { Log } from '../core/log.ts'
+import type { After } from '../core/time.ts'
 import type { Letter, Mail } from '../domains/signin/ports.ts'
 
 const maxWaiting = 1000
-const maxTries = 3
-const waitMs = 5000
+/** Between the tries of a letter: 21 minutes in all, in which a mail server restarts. */
+const pausesMs = [5000, 15_000, 60_000, 300_000, 900_000]
 const timeoutMs = 20_000
+
+type Waiting = { readonly letter: Letter; tried: number }
 
 /** A mail server's message contains the recipient, so only its codes are logged. */
 function codesOf(fault: unknown) {
@@ -20,10 +23,19 @@ const aboutOf = ({ kind, id }: Letter) => ({ kind, ...(id !== undefined && { id 
 const isFinal = ({ reason, command, status }: ReturnType<typeof codesOf>): boolean =>
   Number(status) >= 500 && (reason === 'EMESSAGE' || (reason === 'EENVELOPE' && command === 'RCPT TO'))
 
-/** Sends letters by SMTP, one after another, each up to 3 times. Callers do not wait; past 1000 letters are dropped. */
+const realAfter: After = (ms, act) => {
+  const timer = setTimeout(act, ms)
+  return () => clearTimeout(timer)
+}
+
+/**
+ * Sends letters by SMTP, one after another, each up to 6 times. Callers do not wait; past 1000 waiting letters new ones
+ * are dropped.
+ */
 export function createMail(
   settings: { readonly url: string; readonly from: string },
   log: Pick<Log, 'info' | 'error'>,
+  after: After = realAfter,
 ): Mail & { close(): Promise<void> } {
   const transport = createTransport(
     { url: settings.url, connectionTimeout: timeoutMs, socketTimeout: timeoutMs },
@@ -31,26 +43,43 @@ export function createMail(
   )
   const toMessage = ({ fromName: name, kind: _kind, id: _id, ...letter }: Letter) =>
     name === undefined ? letter : { ...letter, from: { name, address: settings.from } }
-  const waiting: Letter[] = []
+  const due: Waiting[] = []
+  /** Letters between two tries. */
+  const later = new Map<Waiting, () => void>()
   let isStopping = false
   let sending: Promise<void> | undefined
 
-  async function send(letter: Letter): Promise<void> {
-    for (let tried = 1; ; tried += 1) {
-      try {
-        await transport.sendMail(toMessage(letter))
-        return log.info('letter sent', aboutOf(letter))
-      } catch (fault) {
-        log.error('letter not sent', { ...aboutOf(letter), tried, ...codesOf(fault) })
-        if (tried === maxTries || isStopping) return
-        await Bun.sleep(waitMs)
-      }
+  async function tryOnce(each: Waiting): Promise<void> {
+    const { letter } = each
+    each.tried += 1
+    try {
+      await transport.sendMail(toMessage(letter))
+      log.info('letter sent', aboutOf(letter))
+    } catch (fault) {
+      const codes = codesOf(fault)
+      log.error('letter not sent', { ...aboutOf(letter), tried: each.tried, ...codes })
+      const pauseMs = pausesMs[each.tried - 1]
+      if (isFinal(codes) || pauseMs === undefined) log.error('letter dropped', aboutOf(letter))
+      // A stop does not wait for a mail server that is away.
+      else if (isStopping)
+        for (const { letter: left } of [each, ...due.splice(0)]) log.error('letter dropped', aboutOf(left))
+      else
+        later.set(
+          each,
+          after(pauseMs, () => queue(each)),
+        )
     }
   }
 
   async function sendAll(): Promise<void> {
-    for (let letter = waiting.shift(); letter; letter = waiting.shift()) await send(letter)
+    for (let each = due.shift(); each; each = due.shift()) await tryOnce(each)
     sending = undefined
+  }
+
+  function queue(each: Waiting): void {
+    later.delete(each)
+    due.push(each)
+    sending ??= sendAll()
   }
 
   return {
@@ -67,12 +96,15 @@ export function createMail(
     },
 
     post(letter) {
-      if (waiting.length >= maxWaiting) return log.error('letter dropped', aboutOf(letter))
-      waiting.push(letter)
-      sending ??= sendAll()
+      if (due.length + later.size >= maxWaiting) return log.error('letter dropped', aboutOf(letter))
+      queue({ letter, tried: 0 })
     },
     async close() {
       isStopping = true
+      for (const [each, cancel] of later) {
+        cancel()
+        queue(each)
+      }
       await sending
       transport.close()
     },
