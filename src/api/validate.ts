@@ -1,6 +1,6 @@
 import { decodeProblem, type FieldProblem, fieldProblem, problem, toFieldProblem } from '../core/messages/problems.ts'
 import type { ValueType } from '../core/messages/problems-en.ts'
-import { malformed } from '../core/refusal.ts'
+import { malformed, refuseField } from '../core/refusal.ts'
 import { findMeant } from './names.ts'
 import type { z } from './operation.ts'
 
@@ -111,6 +111,8 @@ export function readQuery(parameters: URLSearchParams): QueryFields {
   for (const [written, value] of parameters) {
     const key = /^metadata\[([^\]]+)\]$/.exec(written)?.[1]
     if (key !== undefined) {
+      // No key of metadata has this name, and later readers of the object would leave it out.
+      if (key === '__proto__') throw refuseField(written, 'wrong_format')
       pairs ??= Object.create(null) as Record<string, string | string[]>
       const before = pairs[key]
       pairs[key] = before === undefined ? value : [...[before].flat(), value]

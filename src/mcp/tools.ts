@@ -60,8 +60,11 @@ export const additive: ReadonlySet<string> = new Set([
 /** Operations that write something that differs on every call. The others write the state that the call names. */
 const differing = /^(?:reset|rotate|test|redeliver|check|move|create|generate|addVpnDevice|addWebhook|replace)/
 
-/** Fields that a tool does not take: one request of MCP is not held open for an event. */
-const untaken: ReadonlySet<string> = new Set(['wait'])
+/**
+ * Fields that a tool does not take: one request of MCP is not held open for an event, and a purchase that follows a
+ * payment would charge without the user's agreement to its price.
+ */
+const untaken: ReadonlySet<string> = new Set(['wait', 'purchase'])
 
 let made: ReadonlyMap<string, Tool> | undefined
 
@@ -140,7 +143,7 @@ function toInput(operation: Operation, { parameters = [], requestBody }: Describ
   const body = requestBody?.content['application/json']?.schema
   const sent = parameters.filter((each) => each.in !== 'header' && !untaken.has(each.name))
   const properties: Record<string, JsonSchema> = Object.fromEntries(sent.map((each) => [each.name, each.schema]))
-  Object.assign(properties, body?.properties)
+  for (const [name, schema] of Object.entries(body?.properties ?? {})) if (!untaken.has(name)) properties[name] = schema
   if (kind.hasSecrets) properties['show_passwords'] = showPasswords
   if (kind.isConfirmed) properties['confirm'] = confirm
   else if (takesKey(operation)) properties['idempotency_key'] = idempotencyKey

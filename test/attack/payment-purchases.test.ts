@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { PaymentId } from '../../src/core/ids.ts'
+import { kopecks } from '../../src/core/money.ts'
 import { Refusal } from '../../src/core/refusal.ts'
 import { engines } from '../harness/database.ts'
 import { type Service, startService } from '../harness/service.ts'
@@ -35,6 +36,17 @@ describe.each([...engines])('purchases after a payment, on %s', (engine) => {
 
   const stateOf = async (token: string, id: string) =>
     (await shop.get(`/payments/${id}`, { token })).data.purchase.state as string
+
+  test('a purchase that is out of stock or beyond the cap of its token is refused before it is paid for', async () => {
+    const { customer, token } = await shop.newCustomer()
+    const begin = (purchase: object, by: string) =>
+      shop.post('/payments', { amount_rub: 500, method: 'sandbox', purchase }, { token: by })
+    const proxies = { product: 'dedicated', country_code: 'DE', period: 30, count: 1000, ipv: 4 }
+    expect((await begin(proxies, token)).error.reason).toBe('out_of_stock')
+    const capped = await shop.services.customers.issueToken(customer, { name: 'capped', cap: kopecks(10_000n) })
+    expect((await begin(vpn, capped.text)).error.reason).toBe('spending_cap_reached')
+    expect((await shop.get('/payments', { token })).data.payments).toEqual([])
+  })
 
   describe('purchases that wait for their payment', () => {
     /** Refuses traffic for now, as while no gateway is up. */

@@ -62,6 +62,8 @@ describe.each([...engines])('metadata on %s', (engine) => {
     const { data: bought } = await buyProxies(3, pairs)
     const [one, two, three] = bought.proxies.map(({ id }: { id: number }) => id)
     await set('proxy', one, { city: 'Paris' })
+    const named = await service.get('/dedicated/list?metadata[__proto__]=found')
+    expect([named.status, named.error.details[0].field]).toEqual([400, 'metadata[__proto__]'])
     const search = 'metadata[client]=found&metadata[city]=K%C3%B6ln%20%26%20Bonn'
     const listed = async (query: string) =>
       (await get(`/dedicated/list?${query}`)).proxies.map(({ id }: { id: number }) => id)

@@ -4,6 +4,7 @@ import type { DomainEvent } from '../../src/domains/events/rules.ts'
 import { engines } from '../harness/database.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { type SmtpServer, startSmtp, textOf } from '../harness/smtp.ts'
+import { runJson, testDatabaseEnv } from '../harness/turnpike.ts'
 import { findingsOf } from '../harness/wired.ts'
 
 const minuteMs = 60_000
@@ -250,6 +251,17 @@ describe.each([...engines])('notices by e-mail on %s', (engine) => {
     service.clock.advance(31 * dayMs)
     await notices.forgetLetters(100)
     expect((await notices.loadMailing(id)).letters).toMatchObject({ sent: 2, unsubscribed: 1, no_address: 1 })
+  })
+
+  test('turnpike mailing send on the machine of the shop leaves the letters to the shop', async () => {
+    const { notices } = service.services
+    const env = { ...testDatabaseEnv(service.testDatabase), TURNPIKE_SMTP_URL: smtp.url }
+    const texts = ['--subject-en', 'Work', '--text-en', 'We restart.', '--subject-ru', 'Работы', '--text-ru', 'Скоро.']
+    const sent = await runJson(['mailing', 'send', ...texts], env)
+    expect([sent.exit, sent.err]).toEqual([0, ''])
+    const { mailing } = await notices.loadMailing(sent.json.mailing_id)
+    expect(mailing).toMatchObject({ subjectEn: 'Work', state: 'walking' })
+    await notices.stopMailing(mailing.id)
   })
 
   test('a letter is tried again for 2 days while the mail server is down, and then given up', async () => {

@@ -119,6 +119,8 @@ export type ShopConfig = {
   readonly onPurchase?: (ended: EndedPurchase) => void
   /** Sends webhooks; tests replace it. */
   readonly openSender?: OpenSender
+  /** The shop sends e-mail, also if this process has no `joining.mail`: then a shop sends the letters that it writes. */
+  readonly hasMail?: boolean
   /** Notices that a customer gets by e-mail in a day, at most. */
   readonly lettersPerDay?: number
   /** Self-registration and mail; off by default. */
@@ -138,6 +140,7 @@ export const shopConfigOf = (config: Config, vault: Vault): ShopConfig => ({
   vpn: vpnSettingsOf(config),
   gatewayVpn: config.gatewayVpn,
   maxTokens: config.customerTokens,
+  hasMail: config.smtpUrl !== undefined,
   lettersPerDay: config.noticesPerDay,
   publicHosts: {
     gateway: config.gatewayHost,
@@ -296,6 +299,7 @@ export function createServices(plainDb: Database, given: Runtime, config: ShopCo
     ledger,
     identities,
     mail: createNoticeMail(mail, config.joining?.siteUrl),
+    isOn: mail !== undefined || config.hasMail === true,
     siteUrl: () => config.joining?.siteUrl() ?? '',
     lettersPerDay: config.lettersPerDay ?? shippedLettersPerDay,
   })

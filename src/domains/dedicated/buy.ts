@@ -1,6 +1,7 @@
 import { addDays } from '../../core/calendar.ts'
 import { readCountry } from '../../core/country.ts'
 import type { Kopecks } from '../../core/money.ts'
+import { Refusal } from '../../core/refusal.ts'
 import { type Node, type NodeReach, reachOf } from '../fleet/rules.ts'
 import type { PurchaseAnswer, PurchaseRequest, Receipt, Sale } from '../orders/index.ts'
 import { numberIn, type Plain, textIn } from '../orders/rules.ts'
@@ -138,7 +139,13 @@ export const reachOfSlot = (slot: StockSlot, servingNodes: readonly Node[]): Nod
 /** Buys when a payment arrives. */
 export const buyerOf = (deps: DedicatedDeps): Buyer => ({
   product,
-  quote: async (stored) => (await quote(deps, readOrder(stored))).total,
+  async quote(stored) {
+    const order = readOrder(stored)
+    const { total, available } = await quote(deps, order)
+    // Another customer may still buy them before the payment arrives.
+    if (available < order.count) throw new Refusal('out_of_stock', { available }, { available, charged: false })
+    return total
+  },
   buy: (request, stored) => buy(deps, { ...request, automatic: true }, readOrder(stored)),
 })
 

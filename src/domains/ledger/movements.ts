@@ -100,6 +100,11 @@ export async function charge(
   return posting
 }
 
+/** Refuses an amount that the payer's token may not spend now. */
+export async function assertWithinCap(_: LedgerDeps, tx: Tx, { token }: Payer, amount: Kopecks): Promise<void> {
+  if (token && token.cap !== null) spentAfter(await store.findSpent(tx, token.id), amount, token.cap)
+}
+
 /** A top-up that is no payment: an operator's, a bonus or a share. `reference` is the payment that it belongs to. */
 export const credit = (
   deps: LedgerDeps,

@@ -27,7 +27,7 @@ export async function showChoices(deps: NoticeDeps, customer: CustomerId) {
     kinds: (chosen ?? defaultChoices(customer)).kinds,
     language: chosen?.language ?? null,
     address: await addressOf(deps, customer),
-    isAvailable: deps.mail !== undefined,
+    isAvailable: deps.isOn,
     perDay: deps.lettersPerDay,
   }
 }
@@ -39,7 +39,7 @@ export async function choose(
   of: { readonly kinds: readonly NoticeKind[]; readonly language: NoticeLanguage },
 ): Promise<void> {
   if (of.kinds.length > 0) {
-    if (!deps.mail) throw new Refusal('notices_off')
+    if (!deps.isOn) throw new Refusal('notices_off')
     if ((await addressOf(deps, customer)) === null) throw new Refusal('notices_no_address')
   }
   await write(deps, customer, () => of)

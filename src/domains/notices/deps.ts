@@ -15,8 +15,10 @@ export type NoticeDeps = {
   readonly events: Pick<Events, 'note' | 'between' | 'lastOf'>
   readonly ledger: Pick<Ledger, 'balance' | 'isErased'>
   readonly identities: Pick<Identities, 'profile'>
-  /** Undefined where the shop sends no e-mail. */
+  /** Undefined in a process that sends no letters. */
   readonly mail: NoticeMail | undefined
+  /** The shop sends e-mail. */
+  readonly isOn: boolean
   readonly siteUrl: () => string
   readonly lettersPerDay: number
 }

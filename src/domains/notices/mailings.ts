@@ -19,7 +19,7 @@ export async function countAudience({ db, clock }: NoticeDeps, audience: Audienc
 
 /** Begins to send a message by e-mail to every customer of the audience who has not unsubscribed. */
 export async function sendMessage(deps: NoticeDeps, audience: Audience, of: MailingTexts): Promise<Mailing> {
-  if (!deps.mail) throw new Refusal('notices_off')
+  if (!deps.isOn) throw new Refusal('notices_off')
   return begin(deps, { ...audience, ...of, kind: 'message', effectiveAt: null })
 }
 

@@ -107,6 +107,7 @@ function writePayment(
       code === undefined ? { code: null, bonus: zero } : await promiseBonus(deps, tx, customer, code, amount)
     const also = { request, ...bonus, purchase: purchase() }
     assertCoversPurchase(account.balance, amount, also)
+    if (also.purchase) await deps.ledger.assertWithinCap(tx, by, also.purchase.price)
     const payment = makePayment(deps, by, key, topUp, method, also)
     await assertMayHold(deps, tx, payment)
     store.insertPayment(tx, payment)
