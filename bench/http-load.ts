@@ -12,6 +12,8 @@ export type LoadPlan = {
   readonly requests: readonly string[]
   readonly seconds?: number
   readonly count?: number
+  /** The rate of all connections together; without it each sends as soon as it has an answer. */
+  readonly perSecond?: number
 }
 
 export type LoadResult = {
@@ -61,7 +63,9 @@ async function load(plan: LoadPlan): Promise<LoadResult> {
     tookMs.push(lastMs - socket.data.sentMs)
     if (socket.data.failed) failures += 1
     socket.data.head = undefined
-    next(socket)
+    const waitMs = plan.perSecond === undefined ? 0 : startedMs + (sent * 1000) / plan.perSecond - lastMs
+    if (waitMs < 1) next(socket)
+    else setTimeout(() => next(socket), waitMs)
   }
 
   function readChunk(socket: Socket<Connection>, chunk: Buffer): void {

@@ -12,6 +12,7 @@ import { consoleBench } from './console.ts'
 import type { Bench } from './context.ts'
 import { fairness } from './fairness.ts'
 import { versionsOfProxies } from './forward-proxies.ts'
+import { front } from './front.ts'
 import { gateway } from './gateway.ts'
 import { hop } from './hop.ts'
 import { ledger } from './ledger.ts'
@@ -45,6 +46,7 @@ const benches: readonly Bench[] = [
   purchase,
   purchaseThousand,
   fairness,
+  front,
   shops,
   premium,
   move,

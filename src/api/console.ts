@@ -33,9 +33,9 @@ const forms = [
 ] as const
 
 /** The page with the brand, which its script reads. The shipped accent has shades of its own. */
-function withBrand(html: string, { name, accent, logo, icon }: Brand): string {
+function withBrand(html: string, { name, accent, logo, icon, announcement }: Brand): string {
   const shades = accent === usualAccent ? undefined : shadesOf(accent)
-  const told = Bun.escapeHTML(JSON.stringify({ name, logo, shades }))
+  const told = Bun.escapeHTML(JSON.stringify({ name, logo, shades, announcement }))
   const titled = html.replace(
     '<title>Turnpike</title>',
     () => `<meta name="brand" content="${told}"><title>${Bun.escapeHTML(name)}</title>`,

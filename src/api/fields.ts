@@ -220,6 +220,8 @@ export const soughtMetadata = () =>
 export const purchaseOptions = {
   max_price_rub: z
     .number()
+    // The largest balance.
+    .max(10_000_000_000_000)
     .transform(readAmount)
     .optional()
     .openapi({

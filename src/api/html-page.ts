@@ -1,5 +1,5 @@
 import { pageRules, variableRules } from '../console/styles/tokens.ts'
-import { accentOnDark, type Brand } from '../domains/brand/rules.ts'
+import { accentOnDark, announcedIn, type Brand } from '../domains/brand/rules.ts'
 
 const baseStyle = ({ accent }: Pick<Brand, 'accent'>): string => `
 ${variableRules(accent, accentOnDark(accent))}${pageRules}
@@ -19,6 +19,11 @@ export const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (si
 /** Logo and name, as the head of a page shows them. */
 export const brandMarkup = ({ name, logo }: Pick<Brand, 'name' | 'logo'>): string =>
   `${logo === undefined ? '' : `<img src="${logo}" alt="">`}<span>${escapeHtml(name)}</span>`
+
+const announcementMarkup = (brand: Brand, language: 'en' | 'ru'): string => {
+  const text = announcedIn(brand, language)
+  return text === undefined ? '' : `<p role="status"><strong>${escapeHtml(text)}</strong></p>\n`
+}
 
 export const iconOf = ({ icon }: Pick<Brand, 'icon'>): string =>
   icon === undefined ? '' : `<link rel="icon" href="${icon}">`
@@ -63,7 +68,7 @@ ${iconOf(brand)}
 </head>
 <body>
 <header>${brandMarkup(brand)}</header>
-<main class="card">
+${announcementMarkup(brand, language)}<main class="card">
 <h1>${escapeHtml(heading)}</h1>
 ${content}
 </main>

@@ -87,9 +87,14 @@ test('reportDaysOf covers the last 30 days and today by default', () => {
   expect(reportDaysOf(period(10, 11), 100 * dayMs)).toEqual({ from: 10, to: 11 })
 })
 
+test('reportDaysOf leaves out days to come', () => {
+  expect(reportDaysOf(period(99, 120), 100 * dayMs)).toEqual({ from: 99, to: 101 })
+  expect(reportDaysOf(period(110, 120), 100 * dayMs)).toEqual({ from: 110, to: 110 })
+})
+
 test('reportDaysOf returns undefined for an empty period and for more than 1000 days', () => {
   expect(reportDaysOf(period(10, 10), 0)).toBeUndefined()
   expect(reportDaysOf(period(11, 10), 0)).toBeUndefined()
-  expect(reportDaysOf(period(0, maxReportDays), 0)).toEqual({ from: 0, to: maxReportDays })
-  expect(reportDaysOf(period(0, maxReportDays + 1), 0)).toBeUndefined()
+  expect(reportDaysOf(period(0, maxReportDays), 2000 * dayMs)).toEqual({ from: 0, to: maxReportDays })
+  expect(reportDaysOf(period(0, maxReportDays + 1), 2000 * dayMs)).toBeUndefined()
 })

@@ -26,7 +26,8 @@ const lastDayOf = (year: number, month: number): number => new Date(Date.UTC(yea
 const usualReportDays = 30
 export const maxReportDays = 1000
 
-/** Days of a report, since 1970 in UTC; by default the last 30 and today. Undefined if none or more than the limit. */
+/** Days of a report, since 1970 in UTC; by default the last 30 and today. Undefined if none or more than the
+ * limit. Days to come are left out. */
 export function reportDaysOf(
   period: { readonly fromAt: number | undefined; readonly toAt: number | undefined },
   nowMs: number,
@@ -34,5 +35,7 @@ export function reportDaysOf(
   const today = Math.floor(nowMs / dayMs)
   const from = period.fromAt === undefined ? today - usualReportDays : Math.floor(period.fromAt / dayMs)
   const to = period.toAt === undefined ? today + 1 : Math.floor(period.toAt / dayMs)
-  return to > from && to - from <= maxReportDays ? { from, to } : undefined
+  if (to <= from || to - from > maxReportDays) return undefined
+  // A day to come has nothing to report.
+  return { from, to: Math.max(from, Math.min(to, today + 1)) }
 }

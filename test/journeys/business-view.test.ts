@@ -120,6 +120,56 @@ describe.each([...engines])('what operators see of the business on %s', (engine)
     expect(certificates).toEqual([])
   })
 
+  test('an announcement is on the front, in the console and in VPN apps from its beginning until its end, escaped', async () => {
+    const { token } = await shop.newCustomer(1_000n)
+    const link = (await shop.post('/vpn/buy', { period: 1 }, { token })).data.subscription_url
+    const text = '<b>"Works" & more</b>'
+    const from = new Date(shop.clock.nowMs + 60_000).toISOString()
+    const until = new Date(shop.clock.nowMs + 120_000).toISOString()
+    const { data } = await call('/announcement', { text_en: text, text_ru: 'Работы', from, until })
+    expect(data).toMatchObject({ text_en: text, is_shown: false })
+    const pages = async () => {
+      const read = async (url: string, headers = {}) => (await fetch(url, { headers })).text()
+      return [
+        await read(`${shop.url}/account`),
+        await read(link, { Accept: 'text/html' }),
+        await read(link, { Accept: 'text/html', 'Accept-Language': 'ru' }),
+      ]
+    }
+    expect((await pages()).map((page) => /Works|Работы/.test(page))).toEqual([false, false, false])
+    shop.clock.advance(61_000)
+    const [account = '', english = '', russian = ''] = await pages()
+    const told = /<meta name="brand" content="([^"]*)">/.exec(account)?.[1] ?? ''
+    const inPage = JSON.parse(
+      told.replaceAll('&quot;', '"').replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&'),
+    )
+    expect(inPage.announcement).toEqual({ en: text, ru: 'Работы' })
+    expect(english).toContain('&#60;b&#62;&#34;Works&#34; &#38; more&#60;/b&#62;')
+    for (const page of [account, english, russian]) expect(page).not.toContain('<b>')
+    expect(russian).toContain('Работы')
+    shop.clock.advance(60_000)
+    expect((await pages()).map((page) => /Works|Работы/.test(page))).toEqual([false, false, false])
+    for (const bad of [{ text_en: 'a\nb' }, { text_en: 'x'.repeat(301) }, { text_ru: 'a', until: from }]) {
+      expect((await call('/announcement', bad)).error?.code).toBe('invalid_request')
+    }
+    expect((await call('/announcement', {})).data).toMatchObject({ text_en: null, text_ru: null, is_shown: false })
+  })
+
+  test('the live network has tunnels and Mbit/s of nodes, and the countries of customers with active proxies', async () => {
+    const { nodes, countries } = (await call('/network')).data
+    expect(nodes.map((each: { readonly name: string }) => each.name)).toContain('stock-gateway')
+    const held = await shop.services.db.all<{ country: string; n: bigint }>(
+      "SELECT country, COUNT(DISTINCT customer_id) AS n FROM proxies WHERE state = 'held' AND expires_at > $1 GROUP BY country",
+      [shop.clock.nowMs],
+    )
+    const shown = countries.map((each: { readonly country: string; readonly customers: number }) => [
+      each.country,
+      each.customers,
+    ])
+    expect(new Map(shown)).toEqual(new Map(held.map(({ country, n }) => [country, Number(n)])))
+    expect(shown.length).toBeGreaterThan(0)
+  })
+
   test('the overview compares the last days with the same days before', async () => {
     const before = (await call('/overview?days=2')).data.compared
     shop.clock.advance(2 * dayMs)

@@ -33,7 +33,7 @@ export const note = (unless: string) => remark('Reason; the customer sees it in 
 export const amount = (description: string) =>
   z
     .number()
-    .min(0.01, problem('more_than', { min: 0 }))
+    .gt(0, problem('more_than', { min: 0 }))
     .max(1_000_000_000)
     .refine((value) => Number.isInteger(Math.round(value * 1e6) / 1e4), problem('two_decimals'))
     .openapi({ description: `${description} In roubles.`, example: 1000 })

@@ -14,6 +14,8 @@ text-decoration:none;margin-right:auto}
 nav{display:flex;flex-wrap:wrap;gap:.25rem var(--space-4)}
 nav a{color:var(--dim);text-decoration:none;padding:.35rem 0;transition:color var(--fast) var(--ease)}
 nav a:hover{color:var(--text)}
+.announced{margin:0;padding:.7rem 1.25rem;text-align:center;font-weight:600;border-bottom:1px solid var(--line);
+background:var(--card);overflow-wrap:anywhere}
 .hero{padding:var(--space-8) 0 2.5rem}
 .hero h1{margin:0;font-size:clamp(1.9rem,5vw,3.1rem);line-height:1.12;letter-spacing:-.025em;max-width:20ch}
 .hero p{max-width:60ch;font-size:var(--text-l);color:var(--dim)}

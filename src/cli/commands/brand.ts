@@ -14,6 +14,11 @@ export const brandCommands: readonly OperationCommand[] = [
     fill: async ({ args }) => ({ text: await readTextFile(args[2] ?? '') }),
     show: ({ texts }) => `${texts.length} texts are set.`,
   }),
+  over(brand.getAnnouncement, 'announcement show'),
+  over(brand.setAnnouncement, 'announcement set', {
+    show: ({ text_en: en, text_ru: ru, is_shown: isShown }) =>
+      en === null && ru === null ? 'Nothing is announced.' : isShown ? 'It is shown now.' : 'It is shown later.',
+  }),
   over(brand.setBrandImage, 'brand image', {
     filled: 'content',
     takes: [{ ...file, meaning: 'PNG, JPEG, WebP or SVG; an empty file removes the image.' }],

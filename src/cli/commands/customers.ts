@@ -96,6 +96,8 @@ export const customerCommands: readonly OperationCommand[] = [
     ],
     fill: (given) => {
       if (given.has('whole') && !given.has('end')) throw mistyped('--whole requires --end.')
+      if (given.has('end') && (given.has('amount') || given.has('again')))
+        throw mistyped('--end refunds what is unused, or with --whole all: leave out --amount and --again.')
       return given.has('end') ? { end: given.has('whole') ? 'whole' : 'unused' } : {}
     },
     show: (data) => moved('Refunded', { ...data, repeated: data.replayed }),

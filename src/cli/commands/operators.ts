@@ -1,7 +1,7 @@
 import { readPriceListText } from '../../api/admin/catalogue/price-list-text.ts'
 import * as catalogue from '../../api/admin/catalogue/shapes.ts'
 import * as operators from '../../api/admin/operators/shapes.ts'
-import { getUpcoming } from '../../api/admin/overview/shapes.ts'
+import { getLiveNetwork, getUpcoming } from '../../api/admin/overview/shapes.ts'
 import shippedCatalogue from '../../domains/pricing/catalogue.yaml' with { type: 'text' }
 import { mistyped } from '../command.ts'
 import { type OperationCommand, over } from '../operation-command.ts'
@@ -14,6 +14,7 @@ const showLink = (data: { readonly link: string; readonly name: string; readonly
 
 export const operatorCommands: readonly OperationCommand[] = [
   over(getUpcoming, 'upcoming'),
+  over(getLiveNetwork, 'network'),
   over(operators.addOperator, 'operator add', { args: 'name', show: showLink }),
   over(operators.listOperators, 'operator list', { columns: 'name role created_at operator_id' }),
   over(operators.linkOperator, 'operator link', { show: showLink }),

@@ -1,9 +1,10 @@
 import { lazy } from 'react'
 import { useWho } from '../client/session.ts'
+import { announcedIn } from '../shared/brand.ts'
 import { Frame, type MenuItem, type Pages, Routes } from '../shared/frame.tsx'
 import { lazyPage } from '../shared/lazy-page.tsx'
-import { useMessages } from '../shared/messages.tsx'
-import { Figure, MissingPage, Section } from '../shared/parts.tsx'
+import { useLanguage, useMessages } from '../shared/messages.tsx'
+import { Figure, MissingPage, Notice, Section } from '../shared/parts.tsx'
 import { CustomerAccount } from './account.tsx'
 import { useRead } from './api.ts'
 import { BuyDedicated } from './dedicated/buy.tsx'
@@ -67,6 +68,17 @@ const GenerateTab = lazyPage(async () => (await import('./premium/generate.tsx')
 const RequestsPage = lazyPage(async () => (await import('./requests.tsx')).RequestsPage)
 const UsageTab = lazyPage(async () => (await import('./premium/usage.tsx')).UsageTab)
 
+/** What the seller announces to all customers. The shop writes it into the page. */
+function Announced() {
+  const text = announcedIn(useLanguage().language)
+  if (text === undefined) return null
+  return (
+    <div className="viewed">
+      <Notice tone="warn">{text}</Notice>
+    </div>
+  )
+}
+
 const tabs = { '': PoolsTab, generate: GenerateTab, access: AccessTab, usage: UsageTab, subusers: SubusersTab }
 
 function PremiumPage({ tab }: { readonly tab: string }) {
@@ -112,6 +124,7 @@ export default function Customer() {
   ]
   return (
     <Frame items={items} palette={Palette} foot={<Balance />} quick={<QuickBalance />}>
+      <Announced />
       <ReadOnlyNotice />
       <UnfinishedPurchases />
       <Routes pages={pages} />

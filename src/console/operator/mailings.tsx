@@ -5,6 +5,7 @@ import type { Mailing, NoticeTemplate } from '../client/operator.ts'
 import { Confirm, DialogButton, Select, SubmitForm, useTyped } from '../shared/form.tsx'
 import { messages, names, pair, phrase, useMessages } from '../shared/messages.tsx'
 import { Cell, Empty, Facts, Page, PagedRows, Panel, Reading, RefusalNotice, Rows, Status } from '../shared/parts.tsx'
+import { AnnouncementPanel } from './announcement.tsx'
 import { api, useChange, useMay, usePages, useRead } from './api.ts'
 import { operatorTexts } from './messages.ts'
 
@@ -93,6 +94,7 @@ export function MailingsPage() {
   )
   return (
     <Page title={t.mailings} about={t.about}>
+      <AnnouncementPanel />
       <Panel title={t.sent} aside={actions}>
         <Mailings />
       </Panel>

@@ -6,6 +6,7 @@ import { Cell, Page, Panel, ReadRows, Status } from '../shared/parts.tsx'
 import { tradeMessages } from '../shared/trade.ts'
 import { api, useMay, useRead } from './api.ts'
 import { AddExit, Exits } from './exits.tsx'
+import { LiveMap } from './map.tsx'
 import { operatorMessages } from './messages.ts'
 import { Nothing, OnceShown, RoleAct } from './parts.tsx'
 
@@ -19,6 +20,7 @@ export function NetworkPage() {
       <Panel title={t.nodes}>
         <NodesTable hasActions />
       </Panel>
+      <LiveMap />
       <Panel title={t.vpnUsage}>
         <VpnUsage />
       </Panel>

@@ -1,5 +1,11 @@
 /** The shop's name, the path of its logo, and ten shades of its accent colour; without them the program's own. */
-type ShownBrand = { readonly name: string; readonly logo?: string | undefined; readonly shades?: string[] | undefined }
+type ShownBrand = {
+  readonly name: string
+  readonly logo?: string | undefined
+  readonly shades?: string[] | undefined
+  /** What the seller announces now, by language. */
+  readonly announcement?: Readonly<Record<string, unknown>> | undefined
+}
 
 function read(): ShownBrand {
   // Tests of parts have no document.
@@ -8,8 +14,17 @@ function read(): ShownBrand {
   if (typeof told !== 'object' || told === null || !('name' in told)) return { name: 'Turnpike' }
   const logo = 'logo' in told && typeof told.logo === 'string' ? told.logo : undefined
   const shades = 'shades' in told && Array.isArray(told.shades) ? told.shades.map(String) : undefined
-  return { name: String(told.name), logo, shades }
+  const announced = 'announcement' in told ? told.announcement : undefined
+  const announcement =
+    typeof announced === 'object' && announced !== null ? Object.fromEntries(Object.entries(announced)) : undefined
+  return { name: String(told.name), logo, shades, announcement }
 }
 
 /** The shop writes it into the page (`src/api/console.ts`). */
 export const brand = read()
+
+/** What the seller announces, in this language or else in the other one. */
+export function announcedIn(language: 'en' | 'ru'): string | undefined {
+  const text = brand.announcement?.[language] ?? brand.announcement?.[language === 'en' ? 'ru' : 'en']
+  return typeof text === 'string' ? text : undefined
+}

@@ -4,12 +4,16 @@ import type { Clock } from '../../core/time.ts'
 import type { TtlCache } from '../../core/ttl-cache.ts'
 import type { Database } from '../../db/transaction.ts'
 import {
+  type Announcement,
   type Brand,
   type Image,
   type ImageName,
   imageNames,
+  isAnnounced,
   type LineName,
+  languages,
   lineNames,
+  maxAnnouncementLength,
   maxHeadlineLength,
   maxNameLength,
   maxTextLength,
@@ -23,7 +27,11 @@ import {
 } from './rules.ts'
 import * as store from './store.ts'
 
-type Kept = { readonly brand: Brand; readonly images: ReadonlyMap<ImageName, Image> }
+type Kept = {
+  readonly brand: Brand
+  readonly announcement: Announcement
+  readonly images: ReadonlyMap<ImageName, Image>
+}
 export type BrandDeps = {
   readonly db: Database
   readonly clock: Clock
@@ -32,18 +40,29 @@ export type BrandDeps = {
   readonly kept: TtlCache<undefined, Kept>
 }
 
-export async function load({ db, contact }: Omit<BrandDeps, 'kept'>): Promise<Kept> {
+export async function load({ db, clock, contact }: Omit<BrandDeps, 'kept'>): Promise<Kept> {
   const texts = await store.listTexts(db)
   const stored = await store.listImages(db)
   const lineOf = (name: LineName) => texts.find((each) => each.name === name && each.language === '')?.text
-  const inLanguages = (name: TextName) =>
+  const inLanguages = (name: TextName | 'announcement') =>
     Object.fromEntries(texts.filter((each) => each.name === name).map(({ language, text }) => [language, text]))
   const pathOf = (name: ImageName) => {
     const image = stored.find((each) => each.name === name)
     return image && `/brand/${name}?v=${Bun.hash(image.content).toString(36)}`
   }
+  const instantOf = (name: 'announcement_from' | 'announcement_until') => {
+    const text = texts.find((each) => each.name === name)?.text
+    return text === undefined ? undefined : Number(text)
+  }
+  const announcement: Announcement = {
+    texts: inLanguages('announcement'),
+    fromAt: instantOf('announcement_from'),
+    untilAt: instantOf('announcement_until'),
+  }
   return {
+    announcement,
     brand: {
+      announcement: isAnnounced(announcement, clock()) ? announcement.texts : undefined,
       name: lineOf('name') ?? usualName,
       accent: lineOf('accent') ?? usualAccent,
       contact: readContact(lineOf('contact') ?? '') ?? contact,
@@ -92,6 +111,29 @@ export async function setText(deps: BrandDeps, name: TextName, language: TextLan
   if (text.length > max) throw refuseField('text', 'max_characters', { max })
   await deps.db.transact((tx) => store.putText(tx, name, language, text.trim(), deps.clock()))
   return readAgain(deps)
+}
+
+/** What is or will be announced. */
+export const announced = async ({ kept }: BrandDeps): Promise<Announcement> => (await kept.get(undefined)).announcement
+
+/** Replaces the announcement; without texts there is none. */
+export async function announce(deps: BrandDeps, { texts, fromAt, untilAt }: Announcement): Promise<Announcement> {
+  for (const language of languages) {
+    if (!isLine(texts[language] ?? '', maxAnnouncementLength))
+      throw refuseField(`text_${language}`, 'printable', { from: 0, to: maxAnnouncementLength })
+  }
+  if (untilAt !== undefined && untilAt <= Math.max(fromAt ?? 0, deps.clock()))
+    throw refuseField('until', 'later_than', { other: fromAt === undefined ? 'now' : 'from' })
+  const nowMs = deps.clock()
+  await deps.db.transact(async (tx) => {
+    for (const language of languages) {
+      await store.putText(tx, 'announcement', language, texts[language] ?? '', nowMs)
+    }
+    await store.putText(tx, 'announcement_from', '', String(fromAt ?? ''), nowMs)
+    await store.putText(tx, 'announcement_until', '', String(untilAt ?? ''), nowMs)
+  })
+  deps.kept.clear()
+  return announced(deps)
 }
 
 /** Sets an image, as base64; an empty text removes it. */

@@ -30,10 +30,30 @@ export type Brand = {
   readonly accent: Colour
   readonly contact: Contact | undefined
   readonly texts: Readonly<Partial<Record<TextName, Readonly<Partial<Record<TextLanguage, string>>>>>>
+  /** What every customer and visitor is told now; undefined if nothing is. */
+  readonly announcement: Readonly<Partial<Record<TextLanguage, string>>> | undefined
   /** Paths of the images. The digest in them changes with the content. */
   readonly logo: string | undefined
   readonly icon: string | undefined
 }
+
+/** A text for all customers and visitors, from one instant until just before another. */
+export type Announcement = {
+  readonly texts: Readonly<Partial<Record<TextLanguage, string>>>
+  readonly fromAt: number | undefined
+  readonly untilAt: number | undefined
+}
+
+export const maxAnnouncementLength = 300
+
+export const isAnnounced = ({ texts, fromAt, untilAt }: Announcement, nowMs: number): boolean =>
+  (texts.en ?? texts.ru) !== undefined && (fromAt ?? 0) <= nowMs && (untilAt === undefined || nowMs < untilAt)
+
+/** The announcement in this language, or else in the other one. */
+export const announcedIn = (
+  { announcement }: Pick<Brand, 'announcement'>,
+  language: TextLanguage,
+): string | undefined => announcement?.[language] ?? announcement?.[language === 'en' ? 'ru' : 'en']
 
 export const usualName = 'Turnpike'
 export const usualAccent = '#0f7563'

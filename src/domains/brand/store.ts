@@ -2,6 +2,9 @@ import { bytes, columnsOf, int, oneOf, textColumn } from '../../db/columns.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
 import { type Image, type ImageName, imageNames, type LineName, type TextLanguage, type TextName } from './rules.ts'
 
+/** The announcement in each language, and its times in milliseconds. */
+export type AnnouncementName = 'announcement' | 'announcement_from' | 'announcement_until'
+
 export type StoredText = { name: string; language: string; text: string; changedAt: number }
 
 const texts = columnsOf<StoredText>({
@@ -25,7 +28,7 @@ export const listImages = (reader: Reader) => images.all(reader, 'SELECT * FROM 
 /** Writes a text; an empty one is deleted, so that the default holds. */
 export async function putText(
   tx: Tx,
-  name: LineName | TextName,
+  name: LineName | TextName | AnnouncementName,
   language: TextLanguage | '',
   text: string,
   nowMs: number,

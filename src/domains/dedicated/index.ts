@@ -5,7 +5,18 @@ import { verifierOf } from './audit.ts'
 import { buy, buyerOf, quote } from './buy.ts'
 import { end, endingOf, releaseOverdue } from './end.ts'
 import { createDedicatedNodes } from './nodes.ts'
-import { countActive, countEnding, countSold, delivered, findNamed, held, holdersOf, listOf, show } from './operate.ts'
+import {
+  countActive,
+  countByCountry,
+  countEnding,
+  countSold,
+  delivered,
+  findNamed,
+  held,
+  holdersOf,
+  listOf,
+  show,
+} from './operate.ts'
 import { interrupt, listInterrupted, restore } from './outages/outages.ts'
 import { outagesOf } from './outages/store.ts'
 import { createOutageWatch } from './outages/watch.ts'
@@ -46,7 +57,18 @@ export const createDedicated = (deps: DedicatedDeps) => ({
   outages: { ...bind(deps, { interrupt, restore, list: listInterrupted }), of: outagesOf },
   outageWatch: createOutageWatch(deps),
   operator: {
-    ...bind(deps, { show, listOf, findNamed, countActive, countEnding, countSold, held, holdersOf, delivered }),
+    ...bind(deps, {
+      show,
+      listOf,
+      findNamed,
+      countActive,
+      countByCountry,
+      countEnding,
+      countSold,
+      held,
+      holdersOf,
+      delivered,
+    }),
     ...bind(deps, { end, replace: replaceByOperator }),
     ending: endingOf(deps),
   },

@@ -66,6 +66,9 @@ export async function findNamed(deps: DedicatedDeps, of: { readonly text: string
 /** How many proxies run now, and how many of them are interrupted. */
 export const countActive = ({ db, clock }: DedicatedDeps) => store.countActive(db, clock())
 
+/** Running proxies in each country, and how many customers have them. */
+export const countByCountry = ({ db, clock }: DedicatedDeps) => store.countByCountry(db, clock())
+
 /** Proxies that end on each UTC day until a moment. */
 export const countEnding = ({ db, clock }: DedicatedDeps, toAt: number) => store.countEnding(db, clock(), toAt)
 

@@ -385,6 +385,21 @@ export const countHeld = (reader: Reader, nowMs: number) =>
     [nowMs],
   )
 
+const countryCounts = columnsOf({
+  country: textColumn('country'),
+  proxies: int('proxies'),
+  customers: int('customers'),
+})
+
+/** Running proxies in each country, and how many customers have them. */
+export const countByCountry = (reader: Reader, nowMs: number) =>
+  countryCounts.all(
+    reader,
+    `SELECT country, COUNT(*) AS proxies, COUNT(DISTINCT customer_id) AS customers FROM proxies
+     WHERE state = 'held' AND expires_at > $1 GROUP BY country ORDER BY country`,
+    [nowMs],
+  )
+
 /** Running proxies with automatic renewal, by kind and period. */
 export const countRenewals = (reader: Reader, nowMs: number) =>
   renewalCounts.all(

@@ -1,7 +1,32 @@
+import { readIso } from '../../../core/time.ts'
+import { isAnnounced } from '../../../domains/brand/rules.ts'
 import type { AdminDeps, BindAdmin } from '../bind.ts'
-import { getBrand, setBrand, setBrandImage, setBrandText, toBrand } from './shapes.ts'
+import {
+  getAnnouncement,
+  getBrand,
+  setAnnouncement,
+  setBrand,
+  setBrandImage,
+  setBrandText,
+  toAnnouncement,
+  toBrand,
+} from './shapes.ts'
 
-export const adminBrandOperations = (bind: BindAdmin, { brands }: AdminDeps) => [
+const instantOf = (text: string | undefined) => (text === undefined ? undefined : readIso(text))
+const lineOf = (text: string | undefined): string | undefined => text?.trim() || undefined
+
+export const adminBrandOperations = (bind: BindAdmin, { brands, clock }: AdminDeps) => [
+  bind(getAnnouncement, async () => {
+    const found = await brands.announced()
+    return toAnnouncement(found, isAnnounced(found, clock()))
+  }),
+  bind(setAnnouncement, async ({ body }) => {
+    const [en, ru] = [lineOf(body.text_en), lineOf(body.text_ru)]
+    const texts = { ...(en !== undefined && { en }), ...(ru !== undefined && { ru }) }
+    const times = { fromAt: instantOf(body.from), untilAt: instantOf(body.until) }
+    const made = await brands.announce({ texts, ...times })
+    return toAnnouncement(made, isAnnounced(made, clock()))
+  }),
   bind(getBrand, async () => toBrand(await brands.current())),
   bind(setBrand, async ({ body }) => toBrand(await brands.setLines(body))),
   bind(setBrandText, async ({ params, body }) =>

@@ -1,15 +1,18 @@
 import {
+  type Announcement,
   accentOnDark,
   type Brand,
   imageNames,
   languages,
+  maxAnnouncementLength,
   maxImageBytes,
   maxNameLength,
   textNames,
   usualAccent,
 } from '../../../domains/brand/rules.ts'
-import { choice, named, rows, text } from '../../fields.ts'
+import { choice, flag, given, isoOrNull, moment, named, rows, text } from '../../fields.ts'
 import { operationsOf, z } from '../../operation.ts'
+import { instant } from '../fields.ts'
 
 const reader = operationsOf({ tag: 'Brand', role: 'reader' })
 const owner = operationsOf({ tag: 'Brand', role: 'owner' })
@@ -90,4 +93,51 @@ export const setBrandImage = owner('setBrandImage', 'POST /brand/images/{image_n
     content: z.string().openapi({ description: 'The file in base64.', example: '' }),
   }),
   answer: shownBrand,
+})
+
+const support = operationsOf({ tag: 'Brand', role: 'support' })
+
+const shownAnnouncement = named('Announcement', {
+  text_en: text('Text in English; null without one.', 'Gateways in Germany restart at 22:00 UTC.').nullable(),
+  text_ru: text('Text in Russian; null without one.', 'Шлюзы в Германии перезапустятся в 22:00 UTC.').nullable(),
+  from: moment('Since when it is shown; null for since it was set.').nullable(),
+  until: moment('Until when it is shown; null for no end.').nullable(),
+  is_shown: flag('Whether it is shown now.', true),
+})
+
+export const toAnnouncement = (
+  { texts, fromAt, untilAt }: Announcement,
+  isShown: boolean,
+): z.input<typeof shownAnnouncement> => ({
+  text_en: texts.en ?? null,
+  text_ru: texts.ru ?? null,
+  from: isoOrNull(fromAt ?? null),
+  until: isoOrNull(untilAt ?? null),
+  is_shown: isShown,
+})
+
+export const getAnnouncement = reader('getAnnouncement', 'GET /announcement', {
+  summary: 'Read what is announced to all customers and visitors',
+  answer: shownAnnouncement,
+})
+
+export const setAnnouncement = support('setAnnouncement', 'POST /announcement', {
+  summary: 'Announce something to all customers and visitors: a line on their pages, and in apps that read it',
+  description:
+    'It replaces the announcement before. Without texts there is none. With one text, readers of both languages get it.',
+  body: z.object({
+    text_en: given(
+      `Text in English, one line of at most ${maxAnnouncementLength} characters.`,
+      2000,
+      'Works on 1 March.',
+    ).optional(),
+    text_ru: given(
+      `Text in Russian, one line of at most ${maxAnnouncementLength} characters.`,
+      2000,
+      'Работы 1 марта.',
+    ).optional(),
+    from: instant('Since when it is shown. Default: now.').optional(),
+    until: instant('Until when it is shown. Default: until it is replaced.').optional(),
+  }),
+  answer: shownAnnouncement,
 })

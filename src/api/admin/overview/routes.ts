@@ -8,7 +8,7 @@ import type { Pricing } from '../../../domains/pricing/index.ts'
 import { lookAtRanges } from '../../../domains/stock/index.ts'
 import type { z } from '../../operation.ts'
 import { type AdminDeps, type BindAdmin, nameOf } from '../bind.ts'
-import { getOverview, getSetup, getUpcoming, setupSteps } from './shapes.ts'
+import { getLiveNetwork, getOverview, getSetup, getUpcoming, setupSteps } from './shapes.ts'
 
 type Overview = z.input<typeof getOverview.answer>
 
@@ -36,7 +36,9 @@ export function adminOverviewOperations(bind: BindAdmin, deps: AdminDeps) {
     ttlMs: 60_000,
     maxEntries: 10,
   })
+  const live = createTtlCache({ load: () => lookAtNetwork(deps), clock: deps.clock, ttlMs: 5_000, maxEntries: 1 })
   return [
+    bind(getLiveNetwork, () => live.get('network')),
     bind(getUpcoming, ({ query }) => upcoming.get(query.days)),
     bind(getOverview, ({ query }) => overview.get(query.days)),
     bind(getSetup, () => setup.get('setup')),
@@ -173,6 +175,29 @@ async function nodesOf({ fleet, ...deps }: AdminDeps): Promise<Overview['nodes']
     counts[node.state === 'closed' ? 'closed' : isOnline(node, since) ? 'online' : 'offline'] += 1
   }
   return counts
+}
+
+async function lookAtNetwork({ fleet, proxyOperator, ...deps }: AdminDeps) {
+  const since = runningSince(deps)
+  const [gateways, vpn, countries] = await Promise.all([
+    fleet.nodes('gateway'),
+    fleet.nodes('vpn'),
+    proxyOperator.countByCountry(),
+  ])
+  const reported = [...gateways, ...vpn].filter((node) => node.state !== 'closed' && node.lastSeenAt !== null)
+  const nodes = reported.map(async (node) => {
+    const isUp = isOnline(node, since)
+    const rate = isUp ? await fleet.recentBytesPerSecond(node) : 0
+    return {
+      name: node.name,
+      kind: node.kind,
+      country_code: node.countryCode,
+      state: isUp ? ('online' as const) : ('offline' as const),
+      tunnels: isUp ? (node.health?.tunnels ?? null) : 0,
+      mbit_per_second: rate === undefined ? null : Math.round((rate * 8) / 10_000) / 100,
+    }
+  })
+  return { nodes: await Promise.all(nodes), countries }
 }
 
 async function lookAtSetup(deps: AdminDeps): Promise<z.input<typeof getSetup.answer>> {

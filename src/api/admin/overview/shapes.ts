@@ -93,6 +93,29 @@ export const getUpcoming = operation('getUpcoming', 'GET /upcoming', {
   }),
 })
 
+export const getLiveNetwork = operation('getLiveNetwork', 'GET /network', {
+  summary: 'Show open tunnels and Mbit/s of each node, and in which countries customers have proxies',
+  description: 'The shop does not look up where customers are: it counts the countries of their dedicated proxies.',
+  answer: z.object({
+    nodes: rows('Gateways and VPN nodes that have reported, without closed ones.', {
+      name: text('The node’s name.', 'gate-1'),
+      kind: choice('Kind of the node.', ['gateway', 'vpn']),
+      country_code: text('ISO 3166-1 alpha-2 country code of the node; null if it has none.', 'DE').nullable(),
+      state: choice('As in `listNodes`.', ['online', 'offline']),
+      tunnels: whole('Open tunnels, as last reported; null without a report.', 3).nullable(),
+      mbit_per_second: z.number().nullable().openapi({
+        description: 'Mean of the last 1 to 6 minutes, both directions together; null if the node runs for less.',
+        example: 12.5,
+      }),
+    }),
+    countries: rows('Countries in which customers have active dedicated proxies.', {
+      country: text('ISO 3166-1 alpha-2 country code.', 'DE'),
+      proxies: whole('Active proxies.', 40),
+      customers: whole('Customers who have them.', 7),
+    }),
+  }),
+})
+
 /** In the order in which a new shop needs them. */
 export const setupSteps = ['address', 'prices', 'node', 'stock', 'payment', 'customer', 'purchase'] as const
 

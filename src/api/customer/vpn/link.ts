@@ -1,6 +1,6 @@
 import type { Clock } from '../../../core/time.ts'
 import type { Brands } from '../../../domains/brand/index.ts'
-import type { Brand } from '../../../domains/brand/rules.ts'
+import { announcedIn, type Brand } from '../../../domains/brand/rules.ts'
 import type { AppIdentity, Configuration, Drawing, Vpn } from '../../../domains/vpn/index.ts'
 import { readHardwareId, toDeviceName } from '../../../domains/vpn/rules.ts'
 import { type AnswerLanguage, languageOf } from '../../language.ts'
@@ -134,7 +134,7 @@ function renderApp(
   format: AppFormat,
   opened: Opened,
   hasHardwareId: boolean,
-  { publicUrl, brand: { contact } }: Deps & { readonly brand: Brand },
+  { publicUrl, brand }: Deps & { readonly brand: Brand },
   language: AnswerLanguage,
 ): Response {
   const { view, device, keys, path, gateways, refused } = opened
@@ -165,6 +165,7 @@ function renderApp(
   })
   headers.set('Profile-Web-Page-Url', toLink(publicUrl(), view.secret))
   headers.set('Content-Disposition', `attachment; filename*=UTF-8''${encodeURIComponent(name ?? 'VPN')}`)
+  const { contact } = brand
   if (contact?.url.startsWith('https:')) headers.set('Support-Url', contact.url)
   if (hasHardwareId) headers.set('X-Hwid-Active', 'true')
   if (refused === 'devices') {
@@ -173,7 +174,9 @@ function renderApp(
   }
   const state = view.status === 'ACTIVE' ? undefined : meaningOf(view, language)
   const announced = notice ?? state
+  const ofShop = announcedIn(brand, language)
   if (announced !== undefined) headers.set('Announce', inBase64(`${announced} ${publicUrl()}/#/vpn`))
+  else if (ofShop !== undefined) headers.set('Announce', inBase64(ofShop))
   return new Response(text, { headers })
 }
 
