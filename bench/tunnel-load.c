@@ -44,8 +44,8 @@ enum { MAX_TUNNELS = 16384, MAX_WORDS = 1024, EVENTS = 256, PIECES_AT_ONCE = 8, 
 /* The number of tunnels opened or tried at once by `hold`. */
 enum { BEGUN_AT_ONCE = 64 };
 enum { WHOLE_WITHIN_S = 30 };
-/* Client addresses from 127.1.0.2 on, and those of half-open handshakes. */
-enum { SOURCES = 1000, CLIENTS_AT = 0x7f010002, HALF_OPEN_AT = 0x7f020002 };
+/* Client addresses from 127.1.0.2 on, those of a device, which a few machines may use, and those of half-open handshakes. */
+enum { SOURCES = 1000, DEVICE_SOURCES = 4, CLIENTS_AT = 0x7f010002, HALF_OPEN_AT = 0x7f020002 };
 
 typedef enum { DIRECT, CONNECT, SOCKS, TLS, TLS_RESUMED, VLESS, TROJAN, WS, XHTTP } Way;
 typedef enum { FREE, CONNECTING, SHAKING, STATUS, METHOD, LOGIN, REPLY, ANSWER, HELD } Step;
@@ -171,7 +171,7 @@ static int open_socket(uint32_t sources_at, uint32_t source) {
 static void begin(Tunnel *t) {
   static uint32_t turn;
   // A client that resumes its session comes from the address of the first one.
-  t->fd = open_socket(is_tls() ? CLIENTS_AT : 0, plan.way == TLS_RESUMED ? (uint32_t)(t - tunnels) : turn++);
+  t->fd = open_socket(is_tls() ? CLIENTS_AT : 0, plan.way == TLS_RESUMED ? (uint32_t)(t - tunnels) : is_device() ? turn++ % DEVICE_SOURCES : turn++);
 #ifdef WITH_TLS
   if (is_tls() && !t->tls) t->tls = make_tls_client();
 #endif
