@@ -51,15 +51,19 @@ export const unseen: readonly Unseen[] = [
     column: 'named_ids',
     because: 'it only chooses which answers an erasure deletes before their week is over; no row repeats it',
   },
-  {
-    table: 'brand_texts',
-    column: '',
+  ...[
+    ...['', 'name', 'text', 'changed_at'].map((column) => ({ table: 'brand_texts', column })),
+    ...['', 'type', 'content', 'changed_at'].map((column) => ({ table: 'brand_images', column })),
+  ].map((each) => ({
+    ...each,
     because: 'it is how pages look; no row repeats it, and an operator sees it on every page',
-  },
+  })),
   {
-    table: 'brand_images',
-    column: '',
-    because: 'it is how pages look; no row repeats it, and an operator sees it on every page',
+    table: 'stock_prefixes',
+    column: 'serving_node',
+    kinds: ['changed', 'nulled'],
+    because:
+      'the reports of gateways write it again; until then a range of IPv6 is sold on another gateway, or not at all',
   },
   {
     table: 'proxies',
