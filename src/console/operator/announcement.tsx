@@ -9,8 +9,10 @@ const announcementMessages = messages({
   ...operatorTexts,
   title: pair('Announcement', 'Объявление'),
   about: pair(
-    'One line on the pages of all customers and visitors, on payment pages and the pages of VPN links, and in VPN apps that show announcements. Leave both texts empty to remove it.',
-    'Одна строка на страницах всех покупателей и посетителей, на страницах оплаты и ссылок VPN и в приложениях VPN, которые показывают объявления. Чтобы убрать его, оставьте оба текста пустыми.',
+    'One line on the pages of all customers and visitors, on payment pages and the pages of VPN links, and in VPN apps ' +
+      'that show announcements. Leave both texts empty to remove it.',
+    'Одна строка на страницах всех покупателей и посетителей, на страницах оплаты и ссылок VPN и в приложениях VPN, ' +
+      'которые показывают объявления. Чтобы убрать его, оставьте оба текста пустыми.',
   ),
   english: pair('Text in English', 'Текст на английском'),
   russian: pair('Text in Russian', 'Текст на русском'),
@@ -25,7 +27,7 @@ const announcementMessages = messages({
   ),
 })
 
-/** What customers and visitors are told now, or will be. */
+/** The announcement to customers and visitors, now or later. */
 export const AnnouncementPanel = () => (
   <Reading of={useRead('getAnnouncement')}>{(found) => <Form of={found} />}</Reading>
 )

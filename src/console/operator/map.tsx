@@ -8,8 +8,10 @@ const mapMessages = messages({
   ...operatorTexts,
   title: pair('Map', 'Карта'),
   about: pair(
-    'A tile is a country. The darker it is, the more customers have proxies there; a dot marks a node, a hollow one a node that is not online. The shop does not look up where customers are.',
-    'Плитка — страна. Чем она темнее, тем больше покупателей с прокси в этой стране; точка — узел, пустая точка — узел не на связи. Где находятся сами покупатели, магазин не определяет.',
+    'A tile is a country. The stronger its colour, the more customers have proxies there. A dot marks a node, a hollow ' +
+      'dot a node that is not online. The shop does not look up where customers are.',
+    'Плитка — страна. Чем гуще её цвет, тем больше покупателей с прокси в этой стране. Точка — узел, пустая точка — ' +
+      'узел не на связи. Где находятся сами покупатели, магазин не определяет.',
   ),
   drawing: phrase(
     'Countries with nodes: {nodes}. Countries with proxies of customers: {held}.',

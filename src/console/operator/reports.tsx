@@ -49,8 +49,10 @@ const reportsMessages = messages({
   csv: phrase('CSV: {report}', 'CSV: {report}'),
   byPayment: pair('Payments for bookkeeping', 'Платежи для бухгалтерии'),
   byPaymentAbout: pair(
-    'Every credit and debit of all customers on these days, with its payment, method and fee. The sum is “Topped up” minus “Debited from balances”.',
-    'Каждое пополнение и удержание всех покупателей за эти дни: платёж, способ, комиссия. Сумма — «Пополнено» минус «Удержано с балансов».',
+    'Every credit and debit of all customers on these days, with its payment, method and fee. The sum is “Topped up” ' +
+      'minus “Debited from balances”.',
+    'Каждое пополнение и удержание всех покупателей за эти дни: платёж, способ, комиссия. Сумма — «Пополнено» минус ' +
+      '«Удержано с балансов».',
   ),
   paymentsFile: phrase('{form}: payments', '{form}: платежи'),
   saved: phrase('Rows: {count}', 'Строк: {count}'),

@@ -21,7 +21,7 @@ const upcomingMessages = messages({
 
 type Upcoming = OperatorAnswer<'getUpcoming'>
 
-/** What is about to happen: renewals, ends, stock that runs out, certificates that end. */
+/** Renewals, ends, stock that runs out and certificates that end in the next days. */
 export function UpcomingPanel() {
   const { t } = useMessages(upcomingMessages)
   const found = useRead('getUpcoming', { query: { days: 14 } }, { everyMs: 60_000 })

@@ -113,7 +113,7 @@ export async function setText(deps: BrandDeps, name: TextName, language: TextLan
   return readAgain(deps)
 }
 
-/** What is or will be announced. */
+/** The announcement, also before its beginning and after its end. */
 export const announced = async ({ kept }: BrandDeps): Promise<Announcement> => (await kept.get(undefined)).announcement
 
 /** Replaces the announcement; without texts there is none. */

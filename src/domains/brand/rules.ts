@@ -30,7 +30,7 @@ export type Brand = {
   readonly accent: Colour
   readonly contact: Contact | undefined
   readonly texts: Readonly<Partial<Record<TextName, Readonly<Partial<Record<TextLanguage, string>>>>>>
-  /** What every customer and visitor is told now; undefined if nothing is. */
+  /** The announcement that customers and visitors see now; undefined if there is none. */
   readonly announcement: Readonly<Partial<Record<TextLanguage, string>>> | undefined
   /** Paths of the images. The digest in them changes with the content. */
   readonly logo: string | undefined

@@ -124,7 +124,8 @@ export const getAnnouncement = reader('getAnnouncement', 'GET /announcement', {
 export const setAnnouncement = support('setAnnouncement', 'POST /announcement', {
   summary: 'Announce something to all customers and visitors: a line on their pages, and in apps that read it',
   description:
-    'It replaces the announcement before. Without texts there is none. With one text, readers of both languages get it.',
+    'It replaces the announcement before. Without texts there is none. ' +
+    'With one text, readers of both languages get it.',
   body: z.object({
     text_en: given(
       `Text in English, one line of at most ${maxAnnouncementLength} characters.`,

@@ -50,6 +50,24 @@ async function toRows(deps: AdminDeps, found: readonly Posting[]): Promise<Fundi
   })
 }
 
+type ReadDays = (query: { readonly from?: string | undefined; readonly to?: string | undefined }) => {
+  readonly from: number
+  readonly to: number
+}
+
+const paymentsReport = (bind: BindAdmin, deps: AdminDeps, readDays: ReadDays) =>
+  bind(reportPayments, async ({ query }) => {
+    const { from, to } = readDays(query)
+    const after = positionOf(query.cursor, readPosition)
+    const found = await deps.ledgerReports.funding(from, to, after, soughtFor(query.limit))
+    const shown = found.slice(0, query.limit)
+    const last = found.length > query.limit ? shown.at(-1) : undefined
+    return {
+      items: await toRows(deps, shown),
+      next_cursor: last === undefined ? null : toCursor(`${last.at} ${last.customer} ${last.seq}`),
+    }
+  })
+
 export function adminReportOperations(bind: BindAdmin, deps: AdminDeps) {
   const { ledgerReports, paymentReports } = deps
   const readDays = (query: { readonly from?: string | undefined; readonly to?: string | undefined }) => {
@@ -83,17 +101,7 @@ export function adminReportOperations(bind: BindAdmin, deps: AdminDeps) {
       }))
       return { items }
     }),
-    bind(reportPayments, async ({ query }) => {
-      const { from, to } = readDays(query)
-      const after = positionOf(query.cursor, readPosition)
-      const found = await ledgerReports.funding(from, to, after, soughtFor(query.limit))
-      const shown = found.slice(0, query.limit)
-      const last = found.length > query.limit ? shown.at(-1) : undefined
-      return {
-        items: await toRows(deps, shown),
-        next_cursor: last === undefined ? null : toCursor(`${last.at} ${last.customer} ${last.seq}`),
-      }
-    }),
+    paymentsReport(bind, deps, readDays),
     bind(reportMethods, async ({ query }) => {
       const { from, to } = readDays(query)
       const paid = (await paymentReports.methods(from, to)).map((each) => ({
