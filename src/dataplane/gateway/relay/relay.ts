@@ -20,7 +20,9 @@ class Valve {
     this.nextCheckBytes = to.written + provenBytes
     sockets.narrow(from.descriptor)
     // A shared connection may have proved it already.
-    if (limits !== 'none' && !to.isShared) sockets.limitUnsent(to.descriptor, shyUnsentBytes)
+    if (limits === 'none' || to.isShared || (sockets.acceptsShy && !to.hasUnsentRoom)) return
+    sockets.limitUnsent(to.descriptor, shyUnsentBytes)
+    to.hasUnsentRoom = false
   }
 
   /** Call after each write. */
@@ -33,7 +35,9 @@ class Valve {
     this.sockets.widen(this.from.descriptor)
     // Streams of one connection may be of several logins.
     const isLimited = this.limits === 'metered' || this.to.isShared
-    if (this.limits !== 'none') this.sockets.limitUnsent(descriptor, isLimited ? maxUnsentBytes : undefined)
+    if (this.limits === 'none') return
+    this.sockets.limitUnsent(descriptor, isLimited ? maxUnsentBytes : undefined)
+    this.to.hasUnsentRoom = true
   }
 }
 
@@ -83,11 +87,12 @@ export class Pipe {
     return this.parked.length === 0
   }
 
-  /** Passes bytes on; `onPassed` is called after the last one. */
-  relay(bytes: Uint8Array, onPassed?: () => void): void {
+  /** Passes bytes on; `onPassed` is called after the last one. `isLast`: the end follows at once. */
+  relay(bytes: Uint8Array, onPassed?: () => void, isLast = false): void {
     if (this.isClosed) return
     this.tunnel.activeAt = this.clock()
     const taken = this.isClear ? this.take(bytes.length) : 0
+    if (isLast && taken === bytes.length && this.to.heldBytes === 0) this.to.socket?.announceEnd?.()
     this.write(taken < bytes.length ? bytes.subarray(0, taken) : bytes)
     if (taken === bytes.length && this.isClear) onPassed?.()
     else this.park({ bytes: new Uint8Array(bytes.subarray(taken)), due: bytes.length - taken, onPassed })
@@ -187,6 +192,12 @@ export class Pipe {
   }
 }
 
+/** Both sides have ended: closing includes the half-close. One that does not read gets 30 s for its backlog. */
+function leave(side: Side): void {
+  if (side.heldBytes > 0) side.close()
+  else side.release()
+}
+
 /** What one side of a relay passes to it. Pipes copy what they keep. */
 class RelayEnd implements SideOwner {
   readonly borrows = true
@@ -251,10 +262,10 @@ export class Relay implements PipeOwner {
   }
 
   pass(bytes: Uint8Array, isClient: boolean): void {
-    const { client, tunnel, up, down } = this
+    const { tunnel, up, down } = this
     if (isClient) return up.relay(bytes)
-    if (tunnel.origin.socket?.isEnding && down.isClear && !this.hasOriginEnded) client.socket?.announceEnd?.()
-    down.relay(bytes)
+    const isLast = tunnel.origin.socket?.isEnding === true && down.isClear && !this.hasOriginEnded
+    down.relay(bytes, undefined, isLast)
   }
 
   noteEnd(isClient: boolean): void {
@@ -286,12 +297,14 @@ export class Relay implements PipeOwner {
     const { client, tunnel, up, down } = this
     if (this.isOver) return
     tunnel.isHalfOpen = this.hasClientEnded || this.hasOriginEnded
-    if (this.hasClientEnded && up.isClear) tunnel.origin.finish()
-    if (this.hasOriginEnded && down.isClear) client.finish()
-    if (!this.hasClientEnded || !this.hasOriginEnded || !up.isClear || !down.isClear) return
+    if (!this.hasClientEnded || !this.hasOriginEnded || !up.isClear || !down.isClear) {
+      if (this.hasClientEnded && up.isClear) tunnel.origin.finish()
+      if (this.hasOriginEnded && down.isClear) client.finish()
+      return
+    }
     this.end()
-    client.release()
-    tunnel.origin.release()
+    leave(tunnel.origin)
+    leave(client)
   }
 
   private exhaust(): void {
@@ -302,11 +315,13 @@ export class Relay implements PipeOwner {
   }
 
   private lose(): void {
+    if (this.isOver) return
     this.end()
     this.tunnel.origin.abort()
   }
 
   private loseOrigin(): void {
+    if (this.isOver) return
     this.end()
     this.client.close()
   }

@@ -40,6 +40,8 @@ export class Side {
   isClosed = false
   /** This side has half-closed. */
   isFinished = false
+  /** The limit of unsent bytes in the kernel was raised (`Valve`). */
+  hasUnsentRoom = false
   /** Notified of the close after the owner. */
   delivery: Delivery | undefined
   socket: SideSocket | undefined

@@ -33,6 +33,8 @@ export type Sockets = {
   narrow(descriptor: number): void
   /** Lets the kernel size the receive buffer. */
   widen(descriptor: number): void
+  /** Accepted connections inherit `shyUnsentBytes` from their listener. */
+  readonly acceptsShy?: true
   /** Limits unsent bytes in the kernel: `undefined` lifts the limit. */
   limitUnsent(descriptor: number, bytes: number | undefined): void
 }

@@ -324,13 +324,14 @@ export class Kernel {
     this.libc.write(bell, this.base + valueAt, 8)
   }
 
-  hush(bell: number): void {
-    this.libc.read(bell, this.base + valueAt, 8)
-  }
-
   watch(poll: number, descriptor: number, wanted: number, life: number): number {
     writeEvent(this.view, valueAt, this.layout, { events: wanted, descriptor, life })
     return this.orError(this.libc.epoll_ctl(poll, n.EPOLL_CTL_ADD, descriptor, this.base + valueAt))
+  }
+
+  rewatch(poll: number, descriptor: number, wanted: number, life: number): number {
+    writeEvent(this.view, valueAt, this.layout, { events: wanted, descriptor, life })
+    return this.orError(this.libc.epoll_ctl(poll, n.EPOLL_CTL_MOD, descriptor, this.base + valueAt))
   }
 
   unwatch(poll: number, descriptor: number): void {

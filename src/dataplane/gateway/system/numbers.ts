@@ -55,6 +55,7 @@ export const MSG_CMSG_CLOEXEC = 0x40000000
 
 export const EPOLL_CTL_ADD = 1
 export const EPOLL_CTL_DEL = 2
+export const EPOLL_CTL_MOD = 3
 export const EPOLLIN = 0x1
 export const EPOLLPRI = 0x2
 export const EPOLLOUT = 0x4

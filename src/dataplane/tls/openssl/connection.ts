@@ -74,8 +74,11 @@ export class TlsConnection {
     return have
   }
 
-  /** Encrypts and sends. Returns the bytes taken: offer the rest when `isFull` is false again. */
-  write(bytes: Uint8Array): number {
+  /**
+   * Encrypts and sends. Returns the bytes taken: offer the rest when `isFull` is false again. `isLast`: close_notify
+   * travels with them, if all are taken.
+   */
+  write(bytes: Uint8Array, isLast = false): number {
     const ssl = this.own()
     const { library, buffers } = this.thread
     let taken = 0
@@ -90,7 +93,10 @@ export class TlsConnection {
       this.written += part.length
       const pending = buffers.pending
       this.marks?.note(this.produced, this.produced + pending, this.written)
-      this.emit(false, pending)
+      if (isLast && taken === bytes.length) {
+        this.writeEnd(ssl)
+        this.emit(false)
+      } else this.emit(false, pending)
     }
     return taken
   }
@@ -99,10 +105,14 @@ export class TlsConnection {
   shutdown(): void {
     const ssl = this.own()
     if (this.hasShutDown || this.state !== 'open') return
+    this.writeEnd(ssl)
+    this.emit(false)
+  }
+
+  private writeEnd(ssl: number): void {
     this.hasShutDown = true
     this.thread.library.ERR_clear_error()
     this.thread.library.SSL_shutdown(ssl)
-    this.emit(false)
   }
 
   /** Sends ciphertext that was kept. True if none is left. */

@@ -104,13 +104,18 @@ export class Channel implements SideSocket, RelayEnd, Pollable, TurnTaker {
         if (isEmpty && !this.hasHungUp) this.isReadable = false
         this.isEnding = isEmpty && this.hasHungUp
         this.side.onSocketData(this.side.borrows ? kernel.received.subarray(0, got) : kernel.received.slice(0, got))
-      } else if (got === 0) {
-        this.hasEnded = true
-        this.side.onSocketEnd()
-      } else if (got === -EAGAIN) this.isReadable = false
+        // The FIN was there before the last bytes were read: a further read would only say so.
+        if (this.isEnding && this.mayRead) this.noteEnd()
+      } else if (got === 0) this.noteEnd()
+      else if (got === -EAGAIN) this.isReadable = false
       else this.destroy()
     }
     if (this.mayRead) this.askForTurn()
+  }
+
+  private noteEnd(): void {
+    this.hasEnded = true
+    this.side.onSocketEnd()
   }
 
   private askForTurn(): void {

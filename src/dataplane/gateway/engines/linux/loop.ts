@@ -11,7 +11,7 @@ import type { SideAround } from '../../sides/side.ts'
 import { Descriptors, PipePool } from '../../system/descriptors.ts'
 import { Kernel } from '../../system/kernel.ts'
 import { makeDirect, openLibc } from '../../system/libc.ts'
-import { EPOLLIN } from '../../system/numbers.ts'
+import { EPOLLET, EPOLLIN } from '../../system/numbers.ts'
 import { openRouteLookup } from '../../system/routes.ts'
 import type { Processor } from '../../system/structures.ts'
 import { GatewayCore, tickMs } from '../shared/core.ts'
@@ -194,7 +194,8 @@ export class ReactorLoop {
     this.memory.taskId = Number(readlinkSync('/proc/thread-self').split('/').at(-1))
     this.readInbox()
     this.memory.isServing = true
-    this.reactor.watch(bell, { onEvents: () => this.kernel.hush(bell), onFault: () => {} }, EPOLLIN)
+    // Edge-triggered: each ring is an event, and the count is never read.
+    this.reactor.watch(bell, { onEvents() {}, onFault() {} }, EPOLLIN | EPOLLET)
     this.tick()
     while (this.endAt === undefined || (this.core.status.open > 0 && performance.now() <= this.endAt)) {
       this.memory.isAsleep = true

@@ -69,6 +69,7 @@ function createSockets(reactor: Reactor): Sockets {
     // The kernel enlarges a receive buffer only as fast as it is read.
     narrow() {},
     widen() {},
+    acceptsShy: true,
     limitUnsent: (descriptor, bytes) => kernel.limitUnsent(descriptor, bytes),
     watch(descriptor) {
       if (!descriptors.isOwned(descriptor)) return undefined

@@ -104,6 +104,8 @@ export type Pollable = {
 /** More work for the next turn. */
 export type TurnTaker = { takeTurn(): void; onFault?(): void }
 
+/** A socket that takes all that is written so far. */
+export const reading = EPOLLIN | EPOLLPRI | EPOLLRDHUP | EPOLLET
 const bothWays = EPOLLIN | EPOLLPRI | EPOLLOUT | EPOLLRDHUP | EPOLLET
 const maxWaitMs = 1000
 
@@ -140,6 +142,12 @@ export class Reactor {
     this.lives[descriptor] = life
     this.pollables[descriptor] = pollable
     const failed = this.kernel.watch(this.poll, descriptor, wanted, life)
+    if (failed < 0) throw new Error(`epoll_ctl failed with ${-failed}`)
+  }
+
+  /** One that is watched for reading is watched in both directions. */
+  watchWrites(descriptor: number): void {
+    const failed = this.kernel.rewatch(this.poll, descriptor, bothWays, this.lives[descriptor] ?? 0)
     if (failed < 0) throw new Error(`epoll_ctl failed with ${-failed}`)
   }
 

@@ -203,6 +203,38 @@ test('the death of one of 2 reactors ends only its own of 60 TLS tunnels, and al
   }
 })
 
+test('an origin that has half-closed gets all 300 KB that a client over TLS sends before its own end', async () => {
+  const { engine, join, stop } = open()
+  let received = 0
+  let outcome = ''
+  const taken: Socket[] = []
+  const origin = createServer({ allowHalfOpen: true, pauseOnConnect: true }, (socket) => {
+    taken.push(socket)
+    socket.on('data', (bytes: Buffer) => void (received += bytes.length))
+    socket.once('end', () => void (outcome ||= 'ended'))
+    socket.once('error', (error) => void (outcome ||= String(error)))
+    socket.end()
+  })
+  try {
+    await once(origin.listen(0, '127.0.0.1'), 'listening')
+    const { port } = origin.address() as AddressInfo
+    const client = await join('127.0.0.1', { allowHalfOpen: true } as ConnectionOptions)
+    const ended = once(client, 'end')
+    client.resume()
+    client.write(`CONNECT 127.0.0.1:${port} HTTP/1.1\r\n${loginLine('pavel-pool-residential')}\r\n`)
+    await ended
+    client.end(Buffer.alloc(300_000))
+    // The gateway has both ends and has passed everything to its kernel.
+    await until(() => engine.status.tunnels === 0)
+    taken[0]?.resume()
+    await until(() => outcome !== '')
+    expect([outcome, received]).toEqual(['ended', 300_000])
+  } finally {
+    origin.close()
+    await stop()
+  }
+})
+
 test('a session of one reactor resumes at 2 reactors, and after new ticket keys, at a restarted reactor too', async () => {
   const { engine, dispatcher, restarts, join, stop } = open({ max: 1000, reactors: 2 })
   try {

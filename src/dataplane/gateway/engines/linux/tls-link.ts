@@ -8,7 +8,7 @@ import type { TlsClient } from '../../sides/tls-client.ts'
 import { readBytes } from '../../system/kernel.ts'
 import { EAGAIN, EPOLLERR, EPOLLHUP, EPOLLIN, EPOLLOUT, EPOLLPRI, EPOLLRDHUP } from '../../system/numbers.ts'
 import { DescriptorWatch } from '../../system/sockets.ts'
-import type { Pollable, Reactor, TurnTaker } from './reactor.ts'
+import { type Pollable, type Reactor, reading, type TurnTaker } from './reactor.ts'
 
 const maxReadsPerTurn = 4
 /** Time for a client to read the last bytes of a connection that was closed here. */
@@ -39,6 +39,8 @@ export class TlsLink implements TlsSocket, TlsClient, CiphertextSink, Pollable, 
   private hasFailed = false
   private hasEnded = false
   private isQueued = false
+  private isWatched = false
+  private watchesWrites = false
   isShaken = false
   /** The end follows at once behind the bytes that are sent now. */
   private endsSoon = false
@@ -60,10 +62,22 @@ export class TlsLink implements TlsSocket, TlsClient, CiphertextSink, Pollable, 
     this.connection = new TlsConnection(thread, context, this)
   }
 
-  /** Reads what has arrived, mostly the whole ClientHello. */
+  /**
+   * Reads what has arrived, mostly the whole ClientHello. The socket is watched afterwards, and for writing once it is
+   * full: an event that it is writable would cost each connection a turn.
+   */
   begin(): void {
-    this.reactor.watch(this.descriptor, this)
     this.readOrLose()
+    if (this.isClosed) return
+    this.reactor.watch(this.descriptor, this, reading)
+    this.isWatched = true
+    if (this.connection.isFull) this.watchWrites()
+  }
+
+  private watchWrites(): void {
+    if (this.watchesWrites || !this.isWatched) return
+    this.watchesWrites = true
+    this.reactor.watchWrites(this.descriptor)
   }
 
   get fd(): number {
@@ -166,7 +180,7 @@ export class TlsLink implements TlsSocket, TlsClient, CiphertextSink, Pollable, 
 
   write(bytes: Uint8Array): number {
     if (this.isClosed) return 0
-    const taken = this.connection.write(bytes)
+    const taken = this.connection.write(bytes, this.endsSoon)
     this.endsSoon = false
     this.isBlocked = this.connection.isFull
     if (this.connection.state === 'failed') this.destroyLater()
@@ -241,6 +255,7 @@ export class TlsLink implements TlsSocket, TlsClient, CiphertextSink, Pollable, 
   send(address: number, bytes: number): number {
     const gone = this.reactor.kernel.sendFrom(this.descriptor, address, bytes, this.endsSoon)
     if (gone < 0 && gone !== -EAGAIN) this.destroyLater()
+    else if (gone < bytes) this.watchWrites()
     return gone
   }
 
