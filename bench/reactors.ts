@@ -1,4 +1,4 @@
-import { churn } from './compare-proxies.ts'
+import { churn, compileSeconds, untilCompiled } from './compare-proxies.ts'
 import type { Bench, Context } from './context.ts'
 import { type CertificateFiles, type GatewayShop, routeOf, startGatewayShop, untilItWorks } from './gateway-shop.ts'
 import { threadSecondsOf } from './process-cost.ts'
@@ -8,7 +8,6 @@ import { writeCertificate } from './tls-certificate.ts'
 import { openTunnels, type Route, type Tunnels } from './tunnels.ts'
 
 const counts = [1, 2, 4]
-const compileSeconds = 20
 
 /** Processor seconds of a gateway's threads while it opened so many tunnels. */
 type Division = {
@@ -55,7 +54,9 @@ async function measureWay(
     gateways.map(({ route }) => route),
   )
   const run = (route: Route, forSeconds: number) => tunnels.run({ ...churn.plan, route, seconds: forSeconds })
-  await Promise.all(gateways.map(({ route }) => run(route, compileSeconds)))
+  await Promise.all(
+    gateways.map(({ count, route }) => untilCompiled(async () => (await run(route, compileSeconds)).tunnels, count)),
+  )
   for (let round = 0; round < rounds; round += 1) {
     for (const { count, shop, route, divisions } of gateways) {
       const before = readThreads(shop)
