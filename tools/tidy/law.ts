@@ -63,8 +63,8 @@ const anyPackage = '**'
  * `client` takes types and tables of operations from the shapes. The build runs that import; no browser loads it.
  */
 const sharedConsole = ['src/console/{client,shared,styles}/**']
-/** The look of all pages. The API's pages for visitors, links and payments take their style from it. */
-const look = 'src/console/styles/tokens.ts'
+/** The look of all pages: plain data. The API's pages for visitors, links and payments take style and flags from it. */
+const look = 'src/console/styles/{tokens,flags}.ts'
 const operationTables = 'src/api/operation-tables.ts'
 const browserPackages = ['react', 'react-dom/client', '@mantine/{core,hooks}', '@tanstack/react-query', 'uplot', 'qr']
 

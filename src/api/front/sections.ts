@@ -1,3 +1,4 @@
+import { flagSvg } from '../../console/styles/flags.ts'
 import { escapeHtml } from '../html-page.ts'
 import { drawings } from './drawings.ts'
 import { toHtml } from './markdown.ts'
@@ -14,6 +15,12 @@ const section = (id: string, title: string, about: string, content: string): str
 ${about === '' ? '' : `<p>${about}</p>`}${content}</section>`
 
 /** A table that is wider than a phone scrolls, so the keyboard must reach it (WCAG 2.1.1). */
+/** A flag beside the name of its country, or the code of a country without one. */
+function flagOf(code: string): string {
+  const flag = flagSvg(code)
+  return `<span class="${flag === undefined ? 'code' : 'flag'}" aria-hidden="true">${flag ?? code}</span>`
+}
+
 const scrolling = (table: string): string => `<div class="card scroll" tabindex="0">${table}</div>`
 
 type Kind = Writer['shown']['dedicated']['kinds'][number]
@@ -40,7 +47,7 @@ export function writeProxies(writer: Writer): string {
     .map(([code, each]) => {
       const name = escapeHtml(language === 'ru' ? each.name_ru : each.name)
       const cells = kinds.map((kind) => cellOf(kind, code)).join('')
-      return `<tr><th scope="row"><span class="code" aria-hidden="true">${code}</span>${name}</th>${cells}</tr>`
+      return `<tr><th scope="row">${flagOf(code)}${name}</th>${cells}</tr>`
     })
   const head = `<thead><tr><th scope="col">${say('country')}</th>${heads.join('')}</tr></thead>`
   const table = `<table>${head}<tbody>${rows.join('\n')}</tbody></table>`

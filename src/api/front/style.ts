@@ -36,6 +36,8 @@ td small,th small{display:block;font-weight:400;color:var(--dim);white-space:now
 .low{color:var(--warn-text)!important}.none{color:var(--bad)!important}
 .code{display:inline-block;min-width:2.1em;margin-right:.5rem;padding:.05rem .3rem;border-radius:var(--radius-s);
 font-size:.75rem;text-align:center;color:var(--dim);border:1px solid var(--line)}
+.flag{display:inline-block;width:1.5em;margin-right:.5rem;overflow:hidden;border-radius:3px;line-height:0;
+vertical-align:-.1em;box-shadow:0 0 0 1px var(--line)}
 .grid{display:grid;gap:var(--space-4);grid-template-columns:repeat(auto-fit,minmax(13.5rem,1fr));
 margin:0;padding:0;list-style:none}
 .grid svg{width:6rem;height:3.5rem;color:var(--accent)}

@@ -26,7 +26,7 @@ export const colours = {
 } as const satisfies Readonly<Record<string, readonly [light: string, dark: string]>>
 
 /** Shadows in light and dark: of a card, and of a part that lies over the page. */
-export const shadows = {
+const shadows = {
   'shadow-card': ['0 1px 2px #16201e0d, 0 4px 16px #16201e08', '0 1px 2px #0006'],
   'shadow-over': ['0 8px 32px #16201e26', '0 8px 32px #000a'],
 } as const

@@ -4,7 +4,7 @@ import { useState } from 'react'
 import type { Payment } from '../../client/customer.ts'
 import { Choices, NumberField } from '../../shared/form.tsx'
 import { type Format, useMessages } from '../../shared/messages.tsx'
-import { Empty, Facts, Hint, Page, Panel, Reading, RefusalNotice } from '../../shared/parts.tsx'
+import { Empty, Facts, Flag, Hint, Page, Panel, Reading, RefusalNotice } from '../../shared/parts.tsx'
 import { type CustomerAnswer, quoteEveryMs, usePurchase, useRead } from '../api.ts'
 import { BuyNow, PaidPurchase } from '../money/pay.tsx'
 import { dedicatedMessages } from './messages.ts'
@@ -123,7 +123,7 @@ function Countries({ order, countries, onChoose }: CountriesProps) {
         value,
         label: (
           <>
-            <span className="code">{value}</span> {format.country(value)}
+            <Flag code={value} /> {format.country(value)}
           </>
         ),
         note: available > 0 ? t.available(format.number(available)) : t.soldOut,
