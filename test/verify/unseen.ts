@@ -317,6 +317,11 @@ export const unseen: readonly Unseen[] = [
     column,
     because: 'it says which machines connect now; gateways write it again within 10 s, and it is deleted after minutes',
   })),
+  {
+    table: 'vpn_subscriptions',
+    column: 'used_up_groups',
+    because: 'the next report of a node of the group writes it again, from counts that are found; it decides no money',
+  },
   ...['last_protocol', 'last_node'].map((column) => ({
     table: 'vpn_peers',
     column,

@@ -80,6 +80,10 @@ const nodeMessages = messages({
     'Protocols that are on: vless,xhttp,websocket,trojan,http,naive,trusttunnel; none or default',
     'Включённые протоколы: vless,xhttp,websocket,trojan,http,naive,trusttunnel; none или default',
   ),
+  linkGroup: pair(
+    'Group with a part of the traffic (vpn.groups of the price list), or default',
+    'Группа с долей трафика (vpn.groups прайс-листа) или default',
+  ),
   neverJoined: pair(
     'The node has never joined. Create a join key and run the command on its machine.',
     'Узел ещё не подключался. Создайте ключ и выполните команду на его машине.',
@@ -171,7 +175,7 @@ function Paths({ of }: { readonly of: Node['paths'] }) {
 /** How links of VPN apps name a gateway. */
 function VpnLinks({ of }: { readonly of: Node }) {
   const { t } = useMessages(nodeMessages)
-  const { fingerprint, alpn, port, protocols } = of.vpn_links
+  const { fingerprint, alpn, port, protocols, group } = of.vpn_links
   const names = ['default', 'firefox', 'chrome', 'safari', 'edge', 'ios', 'android', 'random', 'randomized'] as const
   return (
     <RoleAct
@@ -194,6 +198,7 @@ function VpnLinks({ of }: { readonly of: Node }) {
           label: t.linkProtocols,
           initial: protocols === null ? 'default' : protocols.join(',') || 'none',
         },
+        { name: 'group', label: t.linkGroup, initial: group ?? 'default' },
       ]}
       run={(given) =>
         api.call('vpnNode', {
@@ -203,6 +208,7 @@ function VpnLinks({ of }: { readonly of: Node }) {
             alpn: String(given['alpn']),
             port: Number(given['port']),
             protocols: String(given['protocols']),
+            group: String(given['group']),
           },
         })
       }

@@ -12,9 +12,14 @@ export type VpnLinks = {
   readonly port: number | null
   /** Protocols that the gateway serves to VPN devices, and that are in links. */
   readonly protocols: readonly GatewayProtocol[] | null
+  /** Nodes of a group share a part of each subscription's traffic (`vpn.groups` of the price list). */
+  readonly group: string | null
 }
 
-export const usualLinks: VpnLinks = { fingerprint: null, alpn: null, port: null, protocols: null }
+/** The name of a group of nodes. */
+export const isLinkGroup = (text: string): boolean => /^[a-z0-9][a-z0-9-]{0,31}$/.test(text)
+
+export const usualLinks: VpnLinks = { fingerprint: null, alpn: null, port: null, protocols: null, group: null }
 
 /** The settings from their stored form, JSON; another text has none. */
 export function readVpnLinks(text: string | null): VpnLinks {
@@ -26,10 +31,12 @@ export function readVpnLinks(text: string | null): VpnLinks {
     return Array.isArray(given) ? all.filter((each) => given.includes(each)) : null
   }
   const port = fields.get('port')
+  const group = fields.get('group')
   return {
     fingerprint: fingerprints.find((each) => each === fields.get('fingerprint')) ?? null,
     alpn: among('alpn', linkAlpn),
     port: typeof port === 'number' && Number.isSafeInteger(port) && port >= 1 && port <= 65_535 ? port : null,
     protocols: among('protocols', gatewayProtocols),
+    group: typeof group === 'string' && isLinkGroup(group) ? group : null,
   }
 }

@@ -217,8 +217,27 @@ function readNumbered(reading: Reading, value: unknown, path: string, max: numbe
   return new Map(prices.toSorted(([a], [b]) => a - b))
 }
 
+/** Gigabytes a month by group of nodes. */
+function readGroups(reading: Reading, value: unknown): Map<string, number> {
+  const groups = Object.entries(reading.object(value, 'vpn.groups')).map(([name, gigabytes]) => {
+    const path = `vpn.groups.${name}`
+    if (!/^[a-z0-9][a-z0-9-]{0,31}$/.test(name))
+      reading.wrong(path, 'made_of', { from: 1, to: 32, of: ['small_letters', 'digits', 'dashes'] })
+    return [name, reading.whole(gigabytes, path, 1, 1_000_000)] as const
+  })
+  return new Map(groups)
+}
+
 function readVpn(reading: Reading, value: unknown): VpnPlan {
-  const root = reading.object(value, 'vpn', ['months', 'device_limit', 'slots', 'traffic_gb', 'speed_mbit', 'refund'])
+  const root = reading.object(value, 'vpn', [
+    'months',
+    'device_limit',
+    'slots',
+    'traffic_gb',
+    'groups',
+    'speed_mbit',
+    'refund',
+  ])
   const months = readNumbered(reading, root['months'], 'vpn.months', 120)
   if (months.size === 0) reading.wrong('vpn.months', 'min_items', { min: 1 })
   const refund = reading.choice(root['refund'] ?? undefined, 'vpn.refund', ['pro_rata', 'none'], 'none')
@@ -227,6 +246,7 @@ function readVpn(reading: Reading, value: unknown): VpnPlan {
     deviceLimit: reading.whole(root['device_limit'] ?? 5, 'vpn.device_limit', 1, 1000),
     slots: readNumbered(reading, root['slots'] ?? {}, 'vpn.slots', maxSlots),
     trafficGigabytes: reading.optional(root['traffic_gb'], 'vpn.traffic_gb', 1, 1_000_000),
+    groups: readGroups(reading, root['groups'] ?? {}),
     speedMegabits: reading.optional(root['speed_mbit'], 'vpn.speed_mbit', 1, maxMegabits),
     refund,
   }

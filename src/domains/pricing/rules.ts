@@ -36,6 +36,8 @@ export type VpnPlan = {
   /** Prices of further device slots by their number; empty if none are sold. */
   readonly slots: ReadonlyMap<number, Kopecks>
   readonly trafficGigabytes: number | null
+  /** Gigabytes a month of the traffic for groups of nodes; other nodes have all of it. */
+  readonly groups: ReadonlyMap<string, number>
   readonly speedMegabits: number | null
   readonly refund: 'pro_rata' | 'none'
 }

@@ -19,7 +19,8 @@ export function createTraffic(deps: TrafficDeps) {
   const { deposit, transfer, balances, reclaim, expire, lockPair, left, restoredTo } = accounts
   const { boughtWith, refundedWith, movedWith, lotsOf, holdersOf, ordersNamedIn } = accountStore
   const { take, add, refuse, known, disbelieve } = counts
-  const { listRefused, listUnbelieved, sumBelieved, sumByNode, sumCounts, subjectsAfter, forgetCounts } = countStore
+  const { listRefused, listUnbelieved, sumBelieved, sumAtNodes, sumByNode, sumCounts, subjectsAfter, forgetCounts } =
+    countStore
   const { lapse, closeNode, countedBy, restore, held, promised, billedOf, billedBy } = leases
   return {
     accounts: {
@@ -47,6 +48,7 @@ export function createTraffic(deps: TrafficDeps) {
       known,
       disbelieve,
       totals: sumCounts,
+      atNodes: sumAtNodes,
       subjects: subjectsAfter,
       forget: forgetCounts,
     },

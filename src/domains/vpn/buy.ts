@@ -71,6 +71,7 @@ export async function buy(
       expiresAt: span.endsAt,
       deviceLimit: plan.deviceLimit,
       slotsEndAt: null,
+      usedUpGroups: null,
       slots: 0,
       trafficLimit: trafficFor(plan.trafficGigabytes, months),
       speedMegabits: plan.speedMegabits,

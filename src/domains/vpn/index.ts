@@ -5,6 +5,7 @@ import { verifierOf } from './audit.ts'
 import { buy, buyerOf, quote } from './buy.ts'
 import { addDevice, configuration, prepareDevice, removeDevice, resetDevices } from './devices.ts'
 import { createVpnGateways } from './gateways/nodes.ts'
+import { recheckGroups } from './groups.ts'
 import { openLink } from './link.ts'
 import { forgetPlaces } from './machines/places.ts'
 import { createVpnNodes } from './nodes.ts'
@@ -73,6 +74,7 @@ export const createVpn = (deps: VpnDeps) => ({
     accessKeys,
     makeMissingKeys,
     forgetPlaces,
+    recheckGroups,
   }),
   ...bind(deps, { show, usage, findNamed, setDisabled, move, delivered, holdersOf, countActive, countEnding, held }),
   buyer: buyerOf(deps),

@@ -4,6 +4,7 @@ import { isServing, type Node, type VpnLinks } from '../fleet/rules.ts'
 import { openAccessKeys } from './access-keys.ts'
 import { type AppIdentity, takeAppDevice } from './app-devices.ts'
 import { configure } from './devices.ts'
+import { loadGroups, partsOf } from './groups.ts'
 import * as peers from './store-peers.ts'
 import { findByLink, nodesOf, type VpnDeps, view } from './subscriptions.ts'
 
@@ -25,7 +26,11 @@ export async function openLink(deps: VpnDeps, secret: string, which: LinkChoice)
   const held = await peers.listHeld(deps.db, [subscription.uuid])
   const named = held.find(({ id }) => id === which.device) ?? held.find(({ name }) => name === which.device)
   if (which.device !== undefined && !named) return 'no_device'
-  const [nodes, { known, serving: gateways }] = await Promise.all([nodesOf(deps), listGateways(deps)])
+  const [nodes, { known, serving }, groups] = await Promise.all([nodesOf(deps), listGateways(deps), loadGroups(deps)])
+  const usedUp = new Set(subscription.usedUpGroups?.split(' '))
+  // Nodes of which the subscription has used up its part would refuse the device.
+  const gateways = serving.filter(({ links }) => links.group === null || !usedUp.has(links.group))
+  const parts = await partsOf(deps, deps.db, groups, [subscription.uuid])
   const taken = named || !which.app ? undefined : await takeAppDevice(deps, subscription, held, which.app, nodes)
   const device = named ?? (taken ? taken.device : held[0])
   const devices = device && !held.some(({ id }) => id === device.id) ? [...held, device] : held
@@ -33,7 +38,7 @@ export async function openLink(deps: VpnDeps, secret: string, which: LinkChoice)
   const hasNode = known === 0 || nodes.some((node) => node.state === 'open' && node.publicKey !== null)
   const keys = device && openAccessKeys(deps, device)
   return {
-    view: view(deps, subscription, devices, nodes),
+    view: view(deps, subscription, devices, nodes, parts.get(subscription.uuid)),
     device,
     refused: taken?.refused,
     configuration: device && hasNode ? configure(deps, device, nodes, which.location) : undefined,

@@ -8,6 +8,7 @@ import type { NodeSide, StateRow } from '../fleet/index.ts'
 import { maxBytes, sumRefused } from '../traffic/counts/rules.ts'
 import type { Traffic } from '../traffic/index.ts'
 import { eventOf } from './announce.ts'
+import { closedNodes, loadGroups, type NodeGroup, recheckGroups, refreshUsedUp } from './groups.ts'
 import { takePlaces } from './machines/places.ts'
 import type { SeenPlace } from './machines/rules.ts'
 import {
@@ -42,8 +43,10 @@ export function createVpnNodes(deps: VpnDeps): NodeSide & Required<Pick<NodeSide
         async read(after, limit, thereOnly) {
           const found = await peers.pageChanged(db, after, limit, thereOnly)
           const blocked = await deps.customers.blockedAmong(found.map((each) => each.customer))
-          return found.map((each) => toRow(deps, each, blocked.has(each.customer)))
+          const groups = await groupsFor(deps, found)
+          return found.map((each) => withClosed(toRow(deps, each, blocked.has(each.customer)), each, groups))
         },
+        forNode: closeAt,
       },
     ],
 
@@ -74,7 +77,7 @@ export function createVpnNodes(deps: VpnDeps): NodeSide & Required<Pick<NodeSide
      * device's last bytes still count; an unknown device is ignored.
      */
     async report(node, { boot, peers: counts }) {
-      if (counts.length > 0) await db.transact((tx) => takeCounts(deps, tx, node, boot, counts))
+      if (counts.length > 0) await takeReported(deps, node, boot, counts)
       return undefined
     },
 
@@ -101,6 +104,33 @@ function toRow({ clock }: VpnDeps, of: peers.NodePeerRow, isBlocked: boolean): S
   }
 }
 
+/** The groups of nodes, if one of these devices may not use one. */
+export const groupsFor = async (deps: VpnDeps, found: readonly peers.NodePeerRow[]): Promise<readonly NodeGroup[]> =>
+  found.some(({ usedUpGroups }) => usedUpGroups !== null) ? loadGroups(deps) : []
+
+/** Adds the nodes that a device may not use, which `closeAt` takes out again for each node. */
+export const withClosed = <Shape extends object>(
+  row: StateRow<Shape>,
+  { usedUpGroups }: peers.NodePeerRow,
+  groups: readonly NodeGroup[],
+): StateRow<Shape> => {
+  const closed = closedNodes(usedUpGroups, groups)
+  return closed.length > 0 ? { ...row, shape: { ...row.shape, closed } } : row
+}
+
+/** The state of a device as this node has it: down if its subscription has used up its part of the node's group. */
+export function closeAt<Shape extends object>(shape: Shape, node: string): Shape {
+  const closed: unknown = 'closed' in shape ? shape.closed : undefined
+  const isClosed = Array.isArray(closed) && closed.includes(node) && 'state' in shape && shape.state === 'up'
+  return isClosed ? { ...shape, state: 'down' } : shape
+}
+
+export async function takeReported(deps: VpnDeps, node: string, boot: string, counts: PeerCounts): Promise<void> {
+  const groups = await loadGroups(deps)
+  const isLimited = groups.some(({ nodes }) => nodes.some(({ id }) => id === node))
+  await deps.db.transact((tx) => takeCounts(deps, tx, node, boot, counts, isLimited ? groups : []))
+}
+
 /** Adds new counts to devices and subscriptions. Reaching the traffic limit makes nodes read the devices again. */
 export async function takeCounts(
   deps: VpnDeps,
@@ -108,6 +138,8 @@ export async function takeCounts(
   node: string,
   boot: string,
   reported: PeerCounts,
+  /** If the node is in one of them. */
+  groups: readonly NodeGroup[],
 ): Promise<void> {
   const ids = reported.map((each) => each.id)
   const owners = await peers.findOwners(tx, ids)
@@ -147,6 +179,7 @@ export async function takeCounts(
     const after = { ...before, received: bytes(before.received + received), sent: bytes(before.sent + sent) }
     if (isTrafficUsedUp(after) && !isTrafficUsedUp(before)) peers.touchPeers(tx, before.uuid, deps.clock())
   }
+  if (groups.length > 0) await refreshUsedUp(deps, tx, groups, locked)
   const bySubscription = new Map(locked.map((each) => [each.uuid, each]))
   const events = seen.flatMap(({ uuid, id, name }) => {
     const of = bySubscription.get(uuid)
@@ -191,6 +224,7 @@ export async function forgetUsage(deps: VpnDeps, node: string, sinceAt: number, 
       return forgotten.length
     })
   }
+  await recheckGroups(deps)
   return believed
 }
 

@@ -8,6 +8,7 @@ import { eventOf } from './announce.ts'
 import { type BoughtVpn, charge, product, termOf } from './buy.ts'
 import { configure, insertDevice, removeAll } from './devices.ts'
 import { noSuchSubscription, subscriptionDisabled } from './errors.ts'
+import { refreshUsedUp } from './groups.ts'
 import {
   alertSubjectOf,
   baseLimitOf,
@@ -65,7 +66,7 @@ async function extend(
   sale: Sale,
   before: Subscription,
   months: number,
-  { catalogue, nodes }: Offering,
+  { catalogue, nodes, groups }: Offering,
   isAutomatic = false,
 ): Promise<BoughtVpn> {
   const { tx, nowMs } = sale
@@ -107,6 +108,7 @@ async function extend(
   // A swept subscription has no device; it gets one, because the answer contains a configuration.
   const first = held[0] ?? (await insertDevice(deps, tx, { subscription: uuid, held: 0, nodes }, {}))
   peers.touchPeers(tx, uuid, nowMs)
+  await refreshUsedUp(deps, tx, groups, [after])
   const data = { months, expires_at: toIso(after.expiresAt), automatic: isAutomatic }
   await deps.events.note(tx, [eventOf(after, 'vpn.renewed', data, sale.order)])
   return {

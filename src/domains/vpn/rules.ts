@@ -28,6 +28,8 @@ export type Subscription = {
   readonly slots: number
   /** When slots that no renewal has paid for end. */
   readonly slotsEndAt: number | null
+  /** Groups of nodes of which it has used up its part. */
+  readonly usedUpGroups: string | null
   /** Bytes over the whole life of the subscription; null is no limit. */
   readonly trafficLimit: Bytes | null
   readonly speedMegabits: number | null
@@ -166,6 +168,8 @@ export type View = {
   readonly devices: readonly Peer[]
   readonly secret: string
   readonly node: 'online' | 'offline'
+  /** Its traffic at groups of nodes; not in every answer. */
+  readonly parts?: readonly { readonly name: string; readonly limit: bigint; readonly used: bigint }[]
   /** Names of nodes by their ids. */
   readonly nodeNames: ReadonlyMap<string, string>
   /** How its devices connect now. */

@@ -134,6 +134,15 @@ export async function listAll(reader: Reader, uuids: readonly SubscriptionId[]):
   )
 }
 
+/** The ids of the devices of subscriptions, removed ones too, with their subscriptions. */
+export async function listIds(reader: Reader, uuids: readonly SubscriptionId[]) {
+  const rows = await reader.all<{ id: string; subscription_uuid: SubscriptionId }>(
+    `SELECT id, subscription_uuid FROM vpn_peers WHERE subscription_uuid IN (${list(uuids.length)}) ORDER BY id`,
+    uuids,
+  )
+  return rows.map((row) => [row.id, row.subscription_uuid] as const)
+}
+
 /** The subscription of a customer's device; undefined for another customer's device. */
 export const findOwner = (reader: Reader, customer: CustomerId, peer: PeerId): Promise<SubscriptionId | undefined> =>
   valuesOf(idColumn<SubscriptionId>('subscription_uuid')).first(
@@ -302,6 +311,7 @@ const changed = columnsOf({
   disabledAt: orNull(int('disabled_at')),
   deletedAt: orNull(int('deleted_at')),
   speedMegabits: orNull(int('speed_mbit')),
+  usedUpGroups: orNull(textColumn('used_up_groups')),
   trafficLimit: orNull(size('traffic_limit')),
   received: size('received'),
   sent: size('sent'),
@@ -317,7 +327,7 @@ export const pageChanged = (
   changed.all(
     reader,
     `SELECT p.id, s.customer_id, p.public_key, p.access_keys, p.ipv4, p.ipv6, p.removed_at, p.changed_at,
-       s.expires_at, s.disabled_at, s.deleted_at, s.speed_mbit, s.traffic_limit, s.received, s.sent
+       s.expires_at, s.disabled_at, s.deleted_at, s.speed_mbit, s.used_up_groups, s.traffic_limit, s.received, s.sent
      FROM vpn_peers p JOIN vpn_subscriptions s ON s.uuid = p.subscription_uuid
      WHERE (p.changed_at, p.id) > ($1, $2) ${heldOnly ? 'AND p.removed_at IS NULL' : ''}
      ORDER BY p.changed_at, p.id LIMIT $3`,

@@ -32,6 +32,7 @@ const subscriptions = columnsOf<Subscription>({
   deviceLimit: int('device_limit'),
   slots: int('slots'),
   slotsEndAt: orNull(int('slots_end_at')),
+  usedUpGroups: orNull(textColumn('used_up_groups')),
   trafficLimit: orNull(size('traffic_limit')),
   speedMegabits: orNull(int('speed_mbit')),
   received: size('received'),
@@ -78,7 +79,7 @@ const purchases = columnsOf<SlotPurchase>({
 })
 
 export const insertSubscription = (tx: Tx, of: Subscription): void =>
-  tx.send(`INSERT INTO vpn_subscriptions (${subscriptions.names}) VALUES (${list(22)})`, subscriptions.values(of))
+  tx.send(`INSERT INTO vpn_subscriptions (${subscriptions.names}) VALUES (${list(23)})`, subscriptions.values(of))
 
 /** Writes what a renewal changes. The caller has locked the row. */
 export const writeRenewal = (tx: Tx, of: Subscription): void =>
@@ -134,6 +135,17 @@ export const writeLimit = (tx: Tx, { uuid, deviceLimit, slotsEndAt }: Subscripti
     deviceLimit,
     slotsEndAt,
   ])
+
+export const writeUsedUpGroups = (tx: Tx, uuid: SubscriptionId, groups: string | null): void =>
+  tx.send('UPDATE vpn_subscriptions SET used_up_groups = $2 WHERE uuid = $1', [uuid, groups])
+
+/** Subscriptions that have used up a group of nodes, a page at a time. */
+export const listUsedUp = (reader: Reader, after: string, limit: number): Promise<SubscriptionId[]> =>
+  valuesOf(idColumn<SubscriptionId>('uuid')).all(
+    reader,
+    'SELECT uuid FROM vpn_subscriptions WHERE used_up_groups IS NOT NULL AND uuid > $1 ORDER BY uuid LIMIT $2',
+    [after, limit],
+  )
 
 export const countSlots = (reader: Reader): Promise<number> => count(reader, 'SELECT COUNT(*) AS n FROM vpn_slots')
 

@@ -16,6 +16,7 @@ import type { Orders } from '../orders/index.ts'
 import type { Pricing } from '../pricing/index.ts'
 import type { Traffic } from '../traffic/index.ts'
 import { noLiveNode, noSuchDevice, noSuchSubscription } from './errors.ts'
+import { loadGroups, partsOf, type TrafficPart } from './groups.ts'
 import {
   byImportance,
   isLinkSecret,
@@ -108,12 +109,13 @@ export type Offering = Awaited<ReturnType<typeof loadOffering>>
  * transaction, because reading may need another connection, and judged inside, after the idempotency key.
  */
 export async function loadOffering(deps: VpnDeps, promisedCatalogue?: number) {
-  const [catalogue, nodes, mode] = await Promise.all([
+  const [catalogue, nodes, mode, groups] = await Promise.all([
     deps.pricing.current(promisedCatalogue),
     nodesOf(deps),
     deps.customers.mode(),
+    loadGroups(deps),
   ])
-  return { catalogue, nodes, inProduction: mode !== 'sandbox' }
+  return { catalogue, nodes, groups, inProduction: mode !== 'sandbox' }
 }
 
 /**
@@ -129,7 +131,13 @@ export function assertOffered(deps: VpnDeps, { nodes, inProduction }: Offering, 
 /** Whether a node serves, so that a subscription can be sold. */
 export const isServed = async (deps: VpnDeps): Promise<boolean> => isAnyServing(deps, await nodesOf(deps))
 
-export function view(deps: VpnDeps, of: Subscription, devices: readonly Peer[], nodes: readonly Node[]): View {
+export function view(
+  deps: VpnDeps,
+  of: Subscription,
+  devices: readonly Peer[],
+  nodes: readonly Node[],
+  parts?: readonly TrafficPart[],
+): View {
   return {
     subscription: of,
     status: shownStatusOf(of, deps.clock(), deps.settings.graceMs),
@@ -139,6 +147,7 @@ export function view(deps: VpnDeps, of: Subscription, devices: readonly Peer[], 
     node: isUp(deps, nodes) ? 'online' : 'offline',
     nodeNames: new Map(nodes.map(({ id, name }) => [id, name])),
     protocols: protocolsOf(deps, nodes),
+    ...(parts && { parts }),
   }
 }
 
@@ -150,9 +159,10 @@ export async function info(deps: VpnDeps, customer: CustomerId, uuid: Subscripti
   if (uuid !== undefined && wanted.length === 0) throw noSuchSubscription()
   const uuids = wanted.map((each) => each.uuid)
   const devices = Map.groupBy(await peers.listHeld(deps.db, uuids), (peer) => peer.subscription)
+  const parts = await partsOf(deps, deps.db, await loadGroups(deps), uuids)
   const views = wanted
     .toSorted((a, b) => byImportance(a, b, deps.clock()))
-    .map((each) => view(deps, each, devices.get(each.uuid) ?? [], nodes))
+    .map((each) => view(deps, each, devices.get(each.uuid) ?? [], nodes, parts.get(each.uuid) ?? []))
   return { views, up: (await listLocations(deps)).some((each) => each.up) }
 }
 

@@ -73,7 +73,10 @@ export function adminCatalogueOperations(bind: BindAdmin, deps: AdminDeps) {
     })),
     bind(applyCatalogue, async ({ body }) => {
       const changes = await pricing.changesOf(body.catalogue)
-      return changes.length === 0 ? { version: null, changes } : await deps.applyCatalogue(body.catalogue)
+      if (changes.length === 0) return { version: null, changes }
+      const applied = await deps.applyCatalogue(body.catalogue)
+      await deps.vpn.recheckGroups()
+      return applied
     }),
   ]
 }

@@ -42,9 +42,11 @@ export function adminNodeOperations(bind: BindAdmin, deps: AdminDeps) {
       return { node: await show(node), settings_host: host, ...(await triedBy(deps, node)) }
     }),
     bind(shapes.linkNode, async ({ params, body }) => show(await fleet.setLink(params.name, body.link_mbit))),
-    bind(shapes.vpnNode, async ({ params, body }) =>
-      show(await fleet.setVpnLinks(params.name, shapes.readLinks(body))),
-    ),
+    bind(shapes.vpnNode, async ({ params, body }) => {
+      const node = await fleet.setVpnLinks(params.name, shapes.readLinks(body))
+      if (body.group !== undefined) await deps.vpn.recheckGroups()
+      return show(node)
+    }),
     bind(shapes.endpointNode, async ({ params, body }) => show(await deps.setEndpoint(params.name, body))),
     bind(shapes.entryNode, async ({ params, body }) => show(await fleet.setEntry(params.name, !body.undo))),
     bind(shapes.exitNode, async ({ params, body }) => show(await deps.setExit(params.name, body.via ?? null))),

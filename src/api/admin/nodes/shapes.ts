@@ -7,6 +7,7 @@ import {
   fingerprints,
   type HopPath,
   isLink,
+  isLinkGroup,
   isLocationName,
   isNodeName,
   isOnline,
@@ -85,6 +86,7 @@ const node = named('Node', {
       alpn: list('Protocols over TLS that apps offer; null for http/1.1.', z.string()).nullable(),
       port: whole('Port in links; null for the one that the gateway reports.', 443).nullable(),
       protocols: list('Protocols that VPN devices can use here; null for all.', z.string()).nullable(),
+      group: text('Group of nodes with a part of the traffic, as in `vpn.groups` of the price list.', 'far').nullable(),
     })
     .openapi({ description: 'How links of VPN apps name this gateway, and which protocols it serves them.' }),
   is_entry: flag('Whether customers of other gateways’ addresses can enter at this gateway.'),
@@ -327,6 +329,13 @@ export const vpnNode = operation('vpnNode', 'POST /nodes/{name}/vpn', {
       gatewayProtocols,
       ['none'],
     ),
+    group: checked(
+      'Group in `vpn.groups` of the price list: a subscription may use that part of its traffic at nodes of the group. ' +
+        '`default` for none.',
+      isLinkGroup,
+      ['made_of', { from: 1, to: 32, of: ['small_letters', 'digits', 'dashes'] }],
+      'far',
+    ).optional(),
   }),
   exampleBody: { fingerprint: 'edge' },
   answer: node,
@@ -338,11 +347,13 @@ export const readLinks = ({
   alpn,
   port,
   protocols,
+  group,
 }: z.output<typeof vpnNode.body>): Partial<VpnLinks> => ({
   ...(fingerprint !== undefined && { fingerprint: fingerprint === 'default' ? null : fingerprint }),
   ...(alpn !== undefined && { alpn }),
   ...(port !== undefined && { port: port === 0 ? null : port }),
   ...(protocols !== undefined && { protocols }),
+  ...(group !== undefined && { group: group === 'default' ? null : group }),
 })
 
 export const endpointNode = operation('endpointNode', 'POST /nodes/{name}/endpoint', {

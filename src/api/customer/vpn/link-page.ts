@@ -58,6 +58,7 @@ const texts = {
   devices: { en: 'Devices', ru: 'Устройства' },
   daysLeft: { en: 'Left:', ru: 'Осталось:' },
   trafficLeft: { en: 'Traffic left:', ru: 'Осталось трафика:' },
+  partLeft: { en: 'of it for locations', ru: 'из него для локаций' },
   renewNow: { en: 'Renew or pay', ru: 'Продлить или оплатить' },
   trouble: { en: 'It does not connect?', ru: 'Не подключается?' },
   secret: {
@@ -185,6 +186,11 @@ function factsOf({ view, configuration, nowMs }: PageContent, language: AnswerLa
   return [
     `${say('daysLeft')} ${createPlural(language)(days, forms)}`,
     ...(limit === null ? [] : [traffic]),
+    ...(view.parts ?? []).map((part) => {
+      const rest = part.limit > part.used ? part.limit - part.used : 0n
+      const what = `${say('trafficLeft')} ${gigabytes(rest)} / ${gigabytes(part.limit)} ${unit}`
+      return `${what}, ${say('partLeft')} ${escapeHtml(part.name)}`
+    }),
     ...(configuration ? [`${say('location')} ${escapeHtml(configuration.location)}, ${say(view.node)}`] : []),
   ].join('<br>')
 }

@@ -136,6 +136,11 @@ const traffic = z.object({
   rx_bytes: whole('Bytes received by all devices, including removed ones.', 0),
   tx_bytes: whole('Bytes sent by all devices, including removed ones.', 0),
   limit_bytes: whole('Limit on the sum of both; null means no limit.', 500_000_000_000).nullable(),
+  parts: rows('Parts of the traffic for groups of nodes, in `GET /vpn/info`. A used-up part closes these nodes only.', {
+    group: text('Name of the group.', 'far'),
+    used_bytes: whole('Bytes of all devices at nodes of the group.', 0),
+    limit_bytes: whole('Limit on these bytes.', 5_000_000_000),
+  }).optional(),
 })
 
 const autoRenew = z.object({
@@ -238,6 +243,14 @@ export const toSubscription = (of: View, linkOf: LinkOf, metadata: Metadata = no
     rx_bytes: Number(of.subscription.received),
     tx_bytes: Number(of.subscription.sent),
     limit_bytes: of.subscription.trafficLimit === null ? null : Number(of.subscription.trafficLimit),
+    ...(of.parts &&
+      of.parts.length > 0 && {
+        parts: of.parts.map(({ name, used, limit }) => ({
+          group: name,
+          used_bytes: Number(used),
+          limit_bytes: Number(limit),
+        })),
+      }),
   },
   speed_mbit: of.subscription.speedMegabits,
   auto_renew: toAutoRenew(of.subscription),

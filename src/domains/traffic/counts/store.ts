@@ -1,7 +1,7 @@
 import { bytes } from '../../../core/bytes.ts'
 import { checksumIn, checksumOf } from '../../../db/checksum.ts'
 import { big, columnsOf, int, textColumn, valuesOf } from '../../../db/columns.ts'
-import { list, readWide, sendRows, type WideSum, wideSum } from '../../../db/rows.ts'
+import { allIn, list, readWide, sendRows, type WideSum, wideSum } from '../../../db/rows.ts'
 import type { Reader, Tx } from '../../../db/transaction.ts'
 import { accountSubjects } from '../accounts/rules.ts'
 import type { BelievedCount, ByteBudget, NodeBoot, SubjectCount, UnbilledClaim } from './rules.ts'
@@ -161,6 +161,20 @@ export async function sumCounts(reader: Reader, subjects: readonly string[]): Pr
     sent: bytes(readWide(row, 'sent')),
   }))
   return new Map(counts.map((count) => [count.subject, count]))
+}
+
+/** The believed bytes of these subjects at these nodes, both directions together. */
+export async function sumAtNodes(reader: Reader, nodes: readonly string[], subjects: readonly string[]) {
+  if (nodes.length === 0) return []
+  const rows = await allIn<WideSum<'total'> & { subject: string }>(
+    reader,
+    subjects,
+    (among) =>
+      `SELECT subject, ${wideSum('believed_received + believed_sent', 'total')} FROM usage_counts
+       WHERE node IN (${list(nodes.length)}) AND subject IN (${among}) GROUP BY subject`,
+    [...nodes],
+  )
+  return rows.map((row) => ({ subject: row.subject, bytes: readWide(row, 'total') }))
 }
 
 /** The believed bytes of subjects with a prefix, by node and by the part of the subject behind its id and a space. */

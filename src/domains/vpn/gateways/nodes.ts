@@ -3,7 +3,7 @@ import { ownerName } from '../../customers/rules.ts'
 import type { NodeSide, StateRow } from '../../fleet/index.ts'
 import { openAccessKeys, toDigests } from '../access-keys.ts'
 import { takePlaces } from '../machines/places.ts'
-import { forgetUsage, takeCounts } from '../nodes.ts'
+import { closeAt, forgetUsage, groupsFor, takeReported, withClosed } from '../nodes.ts'
 import { mayForward } from '../rules.ts'
 import * as peers from '../store-peers.ts'
 import type { VpnDeps } from '../subscriptions.ts'
@@ -22,8 +22,10 @@ export function createVpnGateways(deps: VpnDeps): NodeSide {
         async read(after, limit, thereOnly) {
           const found = await peers.pageChanged(db, after, limit, thereOnly)
           const blocked = await deps.customers.blockedAmong(found.map((each) => each.customer))
-          return found.map((each) => toRow(deps, each, blocked.has(each.customer)))
+          const groups = await groupsFor(deps, found)
+          return found.map((each) => withClosed(toRow(deps, each, blocked.has(each.customer)), each, groups))
         },
+        forNode: closeAt,
       },
     ],
 
@@ -33,7 +35,7 @@ export function createVpnGateways(deps: VpnDeps): NodeSide {
 
     /** The bytes of a device at gateways and at VPN nodes count together. */
     async report(node, { boot, peers: counts }) {
-      if (counts.length > 0) await db.transact((tx) => takeCounts(deps, tx, node, boot, counts))
+      if (counts.length > 0) await takeReported(deps, node, boot, counts)
       return undefined
     },
 
