@@ -67,6 +67,11 @@ describe.each([...engines])('machines of VPN devices on %s', (engine) => {
     expect(await report([[first, 4]])).toEqual([])
   })
 
+  test('a machine of a device that the shop does not know is not refused, and is forgotten', async () => {
+    const { report } = await subscribe()
+    expect(await report([[`dev_${'0'.repeat(26)}`, 1]])).toEqual([])
+  })
+
   test('removing a device frees the slots of its machines, and silent machines are forgotten', async () => {
     const { first, second, report, post } = await subscribe()
     await report([[first, 1]])

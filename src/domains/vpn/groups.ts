@@ -95,9 +95,9 @@ export async function recheckGroups(deps: GroupDeps): Promise<void> {
   const groups = await loadGroups(deps)
   for (let after = ''; ; ) {
     const page = await store.listUsedUp(deps.db, after, pageSize)
-    await deps.db.transact(async (tx) => refreshUsedUp(deps, tx, groups, await store.lockMany(tx, page)))
     const last = page.at(-1)
-    if (last === undefined || page.length < pageSize) return
+    if (last === undefined) return
+    await deps.db.transact(async (tx) => refreshUsedUp(deps, tx, groups, await store.lockMany(tx, page)))
     after = last
   }
 }

@@ -13,6 +13,7 @@ export async function takePlaces(deps: VpnDeps, tx: Tx, seen: readonly SeenPlace
   const owners = await peers.findOwners(tx, [...new Set(seen.map(({ device }) => device))])
   const bySubscription = Map.groupBy(seen, ({ device }) => owners.get(device)?.uuid)
   const uuids = [...bySubscription.keys()].filter((uuid) => uuid !== undefined)
+  if (uuids.length === 0) return []
   const nowMs = deps.clock()
   const locked = await subscriptions.lockMany(tx, uuids.toSorted())
   const known = Map.groupBy(await places.listPlaces(tx, uuids), (each) => each.subscription)
