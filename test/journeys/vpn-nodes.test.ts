@@ -90,7 +90,7 @@ describe.each([...enginesOf('sqlite')])('devices that VPN nodes read on %s', (en
     await report(service, 'boot-1', [{ device, rx: 200, tx: 20, handshakeAt: 7000 }])
     const { devices, traffic } = await info()
     expect(devices[0]).toMatchObject({ rx_bytes: 300, tx_bytes: 30, last_handshake_at: '1970-01-01T00:00:09.000Z' })
-    expect(traffic).toEqual({ rx_bytes: 300, tx_bytes: 30, limit_bytes: null })
+    expect(traffic).toEqual({ rx_bytes: 300, tx_bytes: 30, limit_bytes: null, parts: [] })
     await report(service, 'boot-1', [{ device, rx: 400, tx: 30, handshakeAt: 8000 }])
     await report(service, 'boot-1', [{ device, rx: 500, tx: 30 }])
     const [after] = (await info()).devices

@@ -136,11 +136,14 @@ const traffic = z.object({
   rx_bytes: whole('Bytes received by all devices, including removed ones.', 0),
   tx_bytes: whole('Bytes sent by all devices, including removed ones.', 0),
   limit_bytes: whole('Limit on the sum of both; null means no limit.', 500_000_000_000).nullable(),
-  parts: rows('Parts of the traffic for groups of nodes, in `GET /vpn/info`. A used-up part closes these nodes only.', {
-    group: text('Name of the group.', 'far'),
-    used_bytes: whole('Bytes of all devices at nodes of the group.', 0),
-    limit_bytes: whole('Limit on these bytes.', 5_000_000_000),
-  }).optional(),
+  parts: rows(
+    'Parts of the traffic for groups of nodes, in `GET /vpn/info`; null elsewhere. A used-up part closes its nodes.',
+    {
+      group: text('Name of the group.', 'far'),
+      used_bytes: whole('Bytes of all devices at nodes of the group.', 0),
+      limit_bytes: whole('Limit on these bytes.', 5_000_000_000),
+    },
+  ).nullable(),
 })
 
 const autoRenew = z.object({
@@ -243,14 +246,12 @@ export const toSubscription = (of: View, linkOf: LinkOf, metadata: Metadata = no
     rx_bytes: Number(of.subscription.received),
     tx_bytes: Number(of.subscription.sent),
     limit_bytes: of.subscription.trafficLimit === null ? null : Number(of.subscription.trafficLimit),
-    ...(of.parts &&
-      of.parts.length > 0 && {
-        parts: of.parts.map(({ name, used, limit }) => ({
-          group: name,
-          used_bytes: Number(used),
-          limit_bytes: Number(limit),
-        })),
-      }),
+    parts:
+      of.parts?.map(({ name, used, limit }) => ({
+        group: name,
+        used_bytes: Number(used),
+        limit_bytes: Number(limit),
+      })) ?? null,
   },
   speed_mbit: of.subscription.speedMegabits,
   auto_renew: toAutoRenew(of.subscription),
@@ -284,7 +285,7 @@ export function toOverview(
     device_limit: null,
     slots: null,
     devices: [],
-    traffic: { rx_bytes: 0, tx_bytes: 0, limit_bytes: null },
+    traffic: { rx_bytes: 0, tx_bytes: 0, limit_bytes: null, parts: [] },
     auto_renew: null,
     node: up ? ('online' as const) : ('offline' as const),
     items: [],
