@@ -76,7 +76,7 @@ export class Network {
     for (let copy = 0; copy < copies; copy += 1) {
       const hangUp = new AbortController()
       hangUps.add(hangUp)
-      this.deliver(message, () =>
+      this.deliver(message, copy > 0, () =>
         this.receive(party, from, message, toRequest(url, sent, hangUp.signal), resolve, reject),
       )
     }
@@ -111,7 +111,7 @@ export class Network {
       const response = await party.answer(request)
       const body = await response.bytes()
       await server.step(`sending the ${back.what}`)
-      this.deliver(back, () => {
+      this.deliver(back, false, () => {
         if (from.isAlive)
           resolve(new Response(bodyOf(response, body), { status: response.status, headers: response.headers }))
       })
@@ -119,16 +119,17 @@ export class Network {
     void server.run(answering).catch((error: unknown) => this.world.fail(error))
   }
 
-  private deliver(message: Message, act: () => void): void {
+  /** A repeated message may come long after the first one. */
+  private deliver(message: Message, isRepeated: boolean, act: () => void): void {
     if (this.happens(message, 'lost')) {
       this.world.note(`${message.what} from ${message.link} is lost`)
       return
     }
-    this.later(undefined, message, 'message', act)
+    this.later(undefined, message, 'message', act, isRepeated && this.world.chance('late repeat', 2) === 0)
   }
 
-  private later(process: Process | undefined, message: Message, kind: string, act: () => void): void {
-    const isLate = this.happens(message, 'late')
+  private later(process: Process | undefined, message: Message, kind: string, act: () => void, isHeld = false): void {
+    const isLate = isHeld || this.happens(message, 'late')
     const delayMs = 1 + this.world.chance(`delay of ${message.link}`, isLate ? lateMs : usualMs)
     if (isLate) this.world.note(`${message.what} from ${message.link} is ${delayMs} ms late`)
     this.world.schedule(process, delayMs, `${kind} ${message.what}`, () => {

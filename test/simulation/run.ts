@@ -22,7 +22,7 @@ const { values } = parseArgs({
 })
 const first = Number(values.seed ?? values.from ?? 1)
 const count = values.seed === undefined ? Number(values.seeds ?? 100) : 1
-const reportEvery = 500
+const reportEvery = 100
 const length = values.short === true ? 'short' : 'long'
 /** Ends with the first broken seed, and does not shrink it. */
 const isUntilBroken = values['until-broken'] === true

@@ -1,3 +1,3 @@
 import { testSeeds } from './short-seeds.ts'
 
-testSeeds(1, 100)
+testSeeds(1, 50)

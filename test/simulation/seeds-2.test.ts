@@ -1,3 +1,3 @@
 import { testSeeds } from './short-seeds.ts'
 
-testSeeds(101, 200)
+testSeeds(51, 100)

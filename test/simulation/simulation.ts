@@ -43,7 +43,8 @@ const trafficBytes = 8_000_000
 const maxPages = 1_073_741_823
 
 /** A refusal of the database for a reason outside of the shop. */
-const isOutside = (line: string): boolean => /SQLITE_FULL|database_unavailable|database_busy/.test(line)
+const isOutside = (line: string): boolean =>
+  /SQLITE_FULL|database_unavailable|database_busy|database cannot be written to/.test(line)
 
 /** Verifiers of the schema, which nothing here changes. */
 const ofDatabase = ['schema', 'integrity']
@@ -67,6 +68,7 @@ class Simulation {
   private keys = 0
   private shopAheadMs = 0
   private isDiskFull = false
+  private isHealed = false
   /** Ends of crashed shops, which a new one waits for. */
   private closing: Promise<unknown> = Promise.resolve()
   private readonly log: string[] = []
@@ -121,6 +123,7 @@ class Simulation {
     this.world.schedule(undefined, lastMs + 1, 'end of the actions', () => (end.isOver = true))
     await this.world.run(() => end.isOver)
     // From here on nothing fails any more, and everything that was begun must end.
+    this.isHealed = true
     this.network.heal()
     this.world.crashesAt = () => false
     this.world.note('all faults end')
@@ -195,6 +198,7 @@ class Simulation {
 
   private strike(fault: Exclude<Fault, { kind: 'crash' }>): void {
     const { world } = this
+    if (this.isHealed) return
     if (fault.kind === 'kill gateway') {
       const gateway = this.gateways[fault.gateway]
       if (!gateway?.isRunning) return
