@@ -119,11 +119,11 @@ describe.each([...enginesOf('sqlite')])('long lists in the console on %s', (engi
     const file = await Bun.file(await (await saving).path()).text()
     expect(file.trim().split('\n')).toHaveLength(2001)
     await page.keyboard.press('Escape')
-    await page.getByRole('button', { name: 'Comment' }).click()
+    await page.getByRole('toolbar').getByRole('button', { name: 'Comment' }).click()
     await dialog.getByLabel('Comment').fill('all of them')
     await dialog.getByRole('button', { name: 'Apply' }).click()
     await shown(dialog.getByRole('heading', { name: 'Done for 2,001 proxies' }))
-    await dialog.getByRole('button', { name: 'Close', exact: true }).click()
+    await dialog.getByRole('button', { name: 'Close', exact: true }).last().click()
     await dialog.waitFor({ state: 'detached' })
     const orders = async () => (await shop.get('/orders?limit=500', { token })).data.orders
     const [made, { data: before }] = [(await orders()).length, await shop.get('/balance', { token })]
@@ -167,7 +167,7 @@ describe.each([...enginesOf('sqlite')])('long lists in the console on %s', (engi
     const dialog = page.getByRole('dialog')
     await dialog.getByRole('button', { name: 'Replace the address' }).click()
     await shown(dialog.getByRole('heading', { name: `Done for ${before.length} proxies` }))
-    await dialog.getByRole('button', { name: 'Close', exact: true }).click()
+    await dialog.getByRole('button', { name: 'Close', exact: true }).last().click()
     await dialog.waitFor({ state: 'detached' })
     const after = (await shop.get('/dedicated/list?country_code=NL', { token })).data.proxies
     expect(after.map((each: Proxy) => each.id)).toEqual(before.map((each: Proxy) => each.id))
