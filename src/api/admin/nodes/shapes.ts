@@ -330,7 +330,7 @@ export const vpnNode = operation('vpnNode', 'POST /nodes/{name}/vpn', {
       ['none'],
     ),
     group: checked(
-      'Group in `vpn.groups` of the price list: a subscription may use that part of its traffic at nodes of the group. ' +
+      'Group in `vpn.groups` of the price list: a subscription may use that part of its traffic at its nodes. ' +
         '`default` for none.',
       isLinkGroup,
       ['made_of', { from: 1, to: 32, of: ['small_letters', 'digits', 'dashes'] }],
