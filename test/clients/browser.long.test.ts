@@ -45,12 +45,12 @@ test('the client in Chromium quotes, buys once under a key and lists, from a pag
       const options = { idempotencyKey: 'from-a-page' }
       const bought = [await client.dedicated.buy(order, options), await client.dedicated.buy(order, options)]
       const { balance_rub: left } = await client.balance.get()
-      const refusal = await client.dedicated.buy({ ...order, country_code: 'XX' }).catch((error: Error) => error.name)
+      const refusal = await client.dedicated.buy({ ...order, country_code: 'XX' }).catch(String)
       return { price: quote.price_rub, orders: bought.map((each) => each.order_id), left, refusal }
     },
     { url: shop.url, token, path: '/dist/index.js' },
   )
   expect(new Set(done.orders).size).toBe(1)
   expect(done.left).toBe(1000 - done.price)
-  expect(done.refusal).toBe('RefusalError')
+  expect(done.refusal).toStartWith('RefusalError')
 })
