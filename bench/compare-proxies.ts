@@ -61,7 +61,7 @@ const maxIdle = 10_000
 const idle = { bytes: 1_024, seconds: 120 }
 const maxIdleKb = 2
 const settleMs = 1_000
-/** Under load, Bun compiles the code of the gateway for about this long, if the gateway has the processors to itself. */
+/** Under load, Bun compiles the gateway's code for about this long, if the gateway has the processors to itself. */
 export const compileSeconds = 30
 /** In so many tunnels each reactor's thread has compiled its code. Beside other programs they take longer than 30 s. */
 const compileTunnels = 30_000

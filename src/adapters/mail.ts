@@ -28,6 +28,59 @@ const realAfter: After = (ms, act) => {
   return () => clearTimeout(timer)
 }
 
+type Outcome = Awaited<ReturnType<Mail['send']>>
+
+/** Letters that wait for their turn, one at a time, and for their next try. `drop` says that one is given up. */
+function createQueue(attempt: (of: Waiting) => Promise<Outcome>, drop: (letter: Letter) => void, after: After) {
+  const due: Waiting[] = []
+  /** Letters between two tries. */
+  const later = new Map<Waiting, () => void>()
+  let isStopping = false
+  let sending: Promise<void> | undefined
+
+  async function tryOnce(each: Waiting): Promise<void> {
+    each.tried += 1
+    const outcome = await attempt(each)
+    const pauseMs = pausesMs[each.tried - 1]
+    if (outcome === 'taken') return
+    if (outcome === 'refused' || pauseMs === undefined) return drop(each.letter)
+    // A stop does not wait for a mail server that is away.
+    if (isStopping) for (const { letter } of [each, ...due.splice(0)]) drop(letter)
+    else
+      later.set(
+        each,
+        after(pauseMs, () => join(each)),
+      )
+  }
+
+  async function sendAll(): Promise<void> {
+    for (let each = due.shift(); each; each = due.shift()) await tryOnce(each)
+    sending = undefined
+  }
+
+  function join(each: Waiting): void {
+    later.delete(each)
+    due.push(each)
+    sending ??= sendAll()
+  }
+
+  return {
+    post(letter: Letter): void {
+      if (due.length + later.size >= maxWaiting) drop(letter)
+      else join({ letter, tried: 0 })
+    },
+    /** Tries each letter once more. */
+    async close(): Promise<void> {
+      isStopping = true
+      for (const [each, cancel] of later) {
+        cancel()
+        join(each)
+      }
+      await sending
+    },
+  }
+}
+
 /**
  * Sends letters by SMTP, one after another, each up to 6 times. Callers do not wait; past 1000 waiting letters new ones
  * are dropped.
@@ -43,69 +96,23 @@ export function createMail(
   )
   const toMessage = ({ fromName: name, kind: _kind, id: _id, ...letter }: Letter) =>
     name === undefined ? letter : { ...letter, from: { name, address: settings.from } }
-  const due: Waiting[] = []
-  /** Letters between two tries. */
-  const later = new Map<Waiting, () => void>()
-  let isStopping = false
-  let sending: Promise<void> | undefined
-
-  async function tryOnce(each: Waiting): Promise<void> {
-    const { letter } = each
-    each.tried += 1
+  async function attempt({ letter, tried }: Waiting): Promise<Outcome> {
     try {
       await transport.sendMail(toMessage(letter))
       log.info('letter sent', aboutOf(letter))
+      return 'taken'
     } catch (fault) {
       const codes = codesOf(fault)
-      log.error('letter not sent', { ...aboutOf(letter), tried: each.tried, ...codes })
-      const pauseMs = pausesMs[each.tried - 1]
-      if (isFinal(codes) || pauseMs === undefined) log.error('letter dropped', aboutOf(letter))
-      // A stop does not wait for a mail server that is away.
-      else if (isStopping)
-        for (const { letter: left } of [each, ...due.splice(0)]) log.error('letter dropped', aboutOf(left))
-      else
-        later.set(
-          each,
-          after(pauseMs, () => queue(each)),
-        )
+      log.error('letter not sent', { ...aboutOf(letter), tried, ...codes })
+      return isFinal(codes) ? 'refused' : 'later'
     }
   }
-
-  async function sendAll(): Promise<void> {
-    for (let each = due.shift(); each; each = due.shift()) await tryOnce(each)
-    sending = undefined
-  }
-
-  function queue(each: Waiting): void {
-    later.delete(each)
-    due.push(each)
-    sending ??= sendAll()
-  }
-
+  const queue = createQueue(attempt, (letter) => log.error('letter dropped', aboutOf(letter)), after)
   return {
-    async send(letter) {
-      try {
-        await transport.sendMail(toMessage(letter))
-        log.info('letter sent', aboutOf(letter))
-        return 'taken'
-      } catch (fault) {
-        const codes = codesOf(fault)
-        log.error('letter not sent', { ...aboutOf(letter), tried: 1, ...codes })
-        return isFinal(codes) ? 'refused' : 'later'
-      }
-    },
-
-    post(letter) {
-      if (due.length + later.size >= maxWaiting) return log.error('letter dropped', aboutOf(letter))
-      queue({ letter, tried: 0 })
-    },
+    send: (letter) => attempt({ letter, tried: 1 }),
+    post: queue.post,
     async close() {
-      isStopping = true
-      for (const [each, cancel] of later) {
-        cancel()
-        queue(each)
-      }
-      await sending
+      await queue.close()
       transport.close()
     },
   }

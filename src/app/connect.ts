@@ -111,7 +111,7 @@ async function openForCommand(config: Config, mayBeClosed: boolean): Promise<Dat
   }
 }
 
-/** The server refused the connection itself, for example for its certificate: such errors do not say of what they are. */
+/** The server refused the connection itself, for example for its certificate: such errors do not name the database. */
 const isRefused = (error: unknown, { databaseUrl }: Config): error is Error =>
   databaseUrl !== undefined && error instanceof Error && !(error instanceof Refusal)
 

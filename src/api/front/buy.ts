@@ -220,7 +220,7 @@ function linkForm({ writer: { say, language } }: Visit, link: string, more = '')
 
 const mayReplace = '<input type="hidden" name="replace" value="yes">'
 
-/** Who is signed in with this browser, if the link is for another address: the owner of the link would get the money. */
+/** Who is signed in with this browser, if the link is for another address: its owner would get the money. */
 async function findReplaced(deps: BuyDeps, request: Request, email: string): Promise<string | undefined> {
   const session = await findSignedIn(deps, request)
   if (!session) return undefined
@@ -251,7 +251,8 @@ async function enterAndPay(deps: BuyDeps, request: Request, visit: Visit, from: 
     entered = await deps.registration.enterToBuy({ link, code }, visitorOf(request, from))
   } catch (error) {
     if (!(error instanceof Refusal) || !asksForCode(error)) throw error
-    const input = `<label>${say('code')}<input name="code" autocomplete="one-time-code" maxlength="32" required></label>`
+    const attributes = 'name="code" autocomplete="one-time-code" maxlength="32" required'
+    const input = `<label>${say('code')}<input ${attributes}></label>`
     return page(deps, visit, say('confirm'), linkForm(visit, link, mayReplace + input))
   }
   const { opened, buying } = entered

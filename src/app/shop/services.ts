@@ -119,7 +119,7 @@ export type ShopConfig = {
   readonly onPurchase?: (ended: EndedPurchase) => void
   /** Sends webhooks; tests replace it. */
   readonly openSender?: OpenSender
-  /** The shop sends e-mail, also if this process has no `joining.mail`: then a shop sends the letters that it writes. */
+  /** The shop sends e-mail; a process without `joining.mail` leaves its letters to it. */
   readonly hasMail?: boolean
   /** Notices that a customer gets by e-mail in a day, at most. */
   readonly lettersPerDay?: number

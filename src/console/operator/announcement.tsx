@@ -9,7 +9,7 @@ const announcementMessages = messages({
   ...operatorTexts,
   title: pair('Announcement', 'Объявление'),
   about: pair(
-    'One line on the pages of all customers and visitors, on payment pages and the pages of VPN links, and in VPN apps ' +
+    'One line on the pages of all customers and visitors, on payment pages, the pages of VPN links and in VPN apps ' +
       'that show announcements. Leave both texts empty to remove it.',
     'Одна строка на страницах всех покупателей и посетителей, на страницах оплаты и ссылок VPN и в приложениях VPN, ' +
       'которые показывают объявления. Чтобы убрать его, оставьте оба текста пустыми.',

@@ -8,8 +8,8 @@ const mapMessages = messages({
   ...operatorTexts,
   title: pair('Map', 'Карта'),
   about: pair(
-    'A tile is a country. The stronger its colour, the more customers have proxies there. A dot marks a node, a hollow ' +
-      'dot a node that is not online. The shop does not look up where customers are.',
+    'A tile is a country. The stronger its colour, the more customers have proxies there. A dot marks a node, a ' +
+      'hollow dot a node that is not online. The shop does not look up where customers are.',
     'Плитка — страна. Чем гуще её цвет, тем больше покупателей с прокси в этой стране. Точка — узел, пустая точка — ' +
       'узел не на связи. Где находятся сами покупатели, магазин не определяет.',
   ),

@@ -162,13 +162,48 @@ function viewStatus(counts: Int32Array, reals: Float64Array) {
   }
 }
 
+/** Clients over TLS of the reactor. */
+function viewTls(counts: Int32Array<SharedArrayBuffer>) {
+  const own = {
+    /** Clients over TLS whose handshake has not ended. */
+    get shaking(): number {
+      return Atomics.load(counts, cells.shaking)
+    },
+    noteShaking: (change: 1 | -1): void => void Atomics.add(counts, cells.shaking, change),
+    /** The thread that accepts clients over TLS may pass them to this reactor before the front has judged them. */
+    get isDirect(): boolean {
+      return Atomics.load(counts, cells.isDirect) === 1
+    },
+    set isDirect(yes: boolean) {
+      if (Atomics.load(counts, cells.isDirect) !== (yes ? 1 : 0)) Atomics.store(counts, cells.isDirect, yes ? 1 : 0)
+    },
+    /** Clients that were passed so, and that the front does not know yet. */
+    get unjudged(): number {
+      return (Atomics.load(counts, cells.passed) - Atomics.load(counts, cells.known)) | 0
+    },
+    notePassed: (change: 1 | -1): void => void Atomics.add(counts, cells.passed, change),
+    /** The front has learned of so many. Never more than were passed: a thread's end may have counted one already. */
+    noteKnown(count: number): void {
+      Atomics.add(counts, cells.known, Math.max(0, Math.min(count, own.unjudged)))
+    },
+  }
+  return own
+}
+
+function partsOf(memory: SharedArrayBuffer) {
+  const ringsAt = countBytes + numberBytes + ownedCells * Int32Array.BYTES_PER_ELEMENT
+  return {
+    counts: new Int32Array(memory, 0, countBytes / Int32Array.BYTES_PER_ELEMENT),
+    reals: new Float64Array(memory, countBytes, numberBytes / Float64Array.BYTES_PER_ELEMENT),
+    owned: new Int32Array(memory, countBytes + numberBytes, ownedCells),
+    ring: new Int32Array(memory, ringsAt, maxArrivals * arrivalWords),
+    tlsRing: new Int32Array(memory, ringsAt + ringBytes, maxArrivals * arrivalWords),
+  }
+}
+
 /** Each value has one writer, except `evictions`. */
 export function viewMemory(memory: SharedArrayBuffer) {
-  const counts = new Int32Array(memory, 0, countBytes / Int32Array.BYTES_PER_ELEMENT)
-  const reals = new Float64Array(memory, countBytes, numberBytes / Float64Array.BYTES_PER_ELEMENT)
-  const ringsAt = countBytes + numberBytes + ownedCells * Int32Array.BYTES_PER_ELEMENT
-  const ring = new Int32Array(memory, ringsAt, maxArrivals * arrivalWords)
-  const tlsRing = new Int32Array(memory, ringsAt + ringBytes, maxArrivals * arrivalWords)
+  const { counts, reals, owned, ring, tlsRing } = partsOf(memory)
   const own = {
     /** The reactor waits in the kernel and must be woken. */
     get isAsleep(): boolean {
@@ -203,30 +238,10 @@ export function viewMemory(memory: SharedArrayBuffer) {
     set taskId(id: number) {
       Atomics.store(counts, cells.taskId, id)
     },
-    /** Clients over TLS whose handshake has not ended. */
-    get shaking(): number {
-      return Atomics.load(counts, cells.shaking)
-    },
-    noteShaking: (change: 1 | -1): void => void Atomics.add(counts, cells.shaking, change),
-    /** The thread that accepts clients over TLS may pass them to this reactor before the front has judged them. */
-    get isDirect(): boolean {
-      return Atomics.load(counts, cells.isDirect) === 1
-    },
-    set isDirect(yes: boolean) {
-      if (Atomics.load(counts, cells.isDirect) !== (yes ? 1 : 0)) Atomics.store(counts, cells.isDirect, yes ? 1 : 0)
-    },
-    /** Clients that were passed so, and that the front does not know yet. */
-    get unjudged(): number {
-      return (Atomics.load(counts, cells.passed) - Atomics.load(counts, cells.known)) | 0
-    },
-    notePassed: (change: 1 | -1): void => void Atomics.add(counts, cells.passed, change),
-    /** The front has learned of so many. Never more than were passed: a thread's end may have counted one already. */
-    noteKnown(count: number): void {
-      Atomics.add(counts, cells.known, Math.max(0, Math.min(count, own.unjudged)))
-    },
-    owned: new Int32Array(memory, countBytes + numberBytes, ownedCells),
+    owned,
   }
-  const view = withAccessors(withAccessors(own, viewStatus(counts, reals)), viewArrivals(counts, ring, tlsRing))
+  const withTls = withAccessors(own, viewTls(counts))
+  const view = withAccessors(withAccessors(withTls, viewStatus(counts, reals)), viewArrivals(counts, ring, tlsRing))
   return Object.assign(view, {
     /**
      * After the thread's end. Returns the descriptors that it owned or should have taken. The accepting thread may

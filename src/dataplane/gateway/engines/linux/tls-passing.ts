@@ -13,7 +13,7 @@ export const maxUnjudged = 64
 const directPace = { perSecond: 200, burst: 32 }
 
 /**
- * Chooses the reactor of each client over TLS, on the thread that accepts them. While the front has room for everybody
+ * Chooses the reactor of each client over TLS, on the thread that accepts them. While the front has room
  * (`isDirect`), it passes clients to the reactors itself, and the front judges them within 25 ms: a client does not
  * wait for the main thread, and wakes it not for itself alone.
  */
