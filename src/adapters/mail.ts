@@ -110,7 +110,7 @@ export function createMail(
   const queue = createQueue(attempt, (letter) => log.error('letter dropped', aboutOf(letter)), after)
   return {
     send: (letter) => attempt({ letter, tried: 1 }),
-    post: queue.post,
+    post: (letter) => queue.post(letter),
     async close() {
       await queue.close()
       transport.close()

@@ -203,8 +203,8 @@ export type AllOrdersFilter = {
 /** An order with what was refunded of it. */
 export type OrderWithState = { readonly order: Order; readonly refunded: Kopecks; readonly state: OrderState }
 
-export function stateOf(price: Kopecks, refunded: Kopecks): OrderState {
+export function stateOf(price: Kopecks, back: Kopecks): OrderState {
   if (price === 0n) return 'free'
-  if (refunded === 0n) return 'paid'
-  return refunded < price ? 'partly_refunded' : 'refunded'
+  if (back === 0n) return 'paid'
+  return back < price ? 'partly_refunded' : 'refunded'
 }

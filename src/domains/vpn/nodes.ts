@@ -132,7 +132,7 @@ export async function takeReported(deps: VpnDeps, node: string, boot: string, co
 }
 
 /** Adds new counts to devices and subscriptions. Reaching the traffic limit makes nodes read the devices again. */
-export async function takeCounts(
+async function takeCounts(
   deps: VpnDeps,
   tx: Tx,
   node: string,

@@ -28,8 +28,7 @@ function countMachines(places: readonly Pick<Place, 'device' | 'place'>[]): numb
   return all
 }
 
-export const isActive = ({ activeAt }: Pick<Place, 'activeAt'>, nowMs: number): boolean =>
-  nowMs - activeAt < placeLastsMs
+const isActive = ({ activeAt }: Pick<Place, 'activeAt'>, nowMs: number): boolean => nowMs - activeAt < placeLastsMs
 
 /**
  * Whether a machine may use its device. Over the limit, a device's first machine takes the slot of the newest one with
