@@ -14,7 +14,8 @@ const repeatable = `
   revokeNode disableProvider enableProvider setProvider setReferralTerms endCode resolveUnmatched assignExit drainExit
   removeExit disableVpn enableVpn moveVpn addStock assignRange moveRange quarantineAddress quarantineRange retireAddress
   retireRange startVerify startReconcile makeCheckpoint redeliverAlert removeAlertEndpoint rotateAlertEndpoint
-  testAlertEndpoint updateAlertEndpoint stopMailing setNoticeTemplate resetNoticeTemplate setBrand setBrandText setBrandImage`
+  testAlertEndpoint updateAlertEndpoint stopMailing setNoticeTemplate resetNoticeTemplate setBrand setBrandText setBrandImage
+  setAnnouncement`
 /** POSTs that change nothing. */
 const reading = 'compareCatalogue convertCatalogue compareExit checkProxy countMailing previewNoticeTemplate'
 /** Its answer is a cookie: a repeat opens a second view, which ends after an hour. */

@@ -3,6 +3,7 @@ import { bytesInGigabyte } from '../../src/core/bytes.ts'
 import { engines } from '../harness/database.ts'
 import { reportOf } from '../harness/node.ts'
 import { type Service, startService } from '../harness/service.ts'
+import { runJson, testDatabaseEnv } from '../harness/turnpike.ts'
 import { findingsOf, sellVpn } from '../harness/vpn.ts'
 
 const gigabyte = Number(bytesInGigabyte)
@@ -112,5 +113,20 @@ describe.each([...engines])('parts of VPN traffic for groups of nodes on %s', (e
     await service.services.fleet.setVpnLinks('far-1', { group: null })
     await service.services.vpn.recheckGroups()
     expect(await stateAt(far)).toBe('up')
+  })
+
+  test('turnpike vpn usage sums the bytes of all devices by node and protocol', async () => {
+    const env = testDatabaseEnv(service.testDatabase)
+    const received = async () => {
+      const { json } = await runJson(['vpn', 'usage'], env)
+      const rows = json.items as { node: string; protocol: string; devices: number; rx_bytes: number }[]
+      return rows.find((row) => row.node === 'near-1' && row.protocol === 'vless') ?? { devices: 0, rx_bytes: 0 }
+    }
+    const before = await received()
+    const { use } = await subscribe()
+    await use(near, 5)
+    await use(near, 6)
+    const after = await received()
+    expect([after.devices, after.rx_bytes]).toEqual([before.devices + 1, before.rx_bytes + 11])
   })
 })

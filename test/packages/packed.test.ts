@@ -123,6 +123,7 @@ describe('files that a packed program needs', () => {
     expect(naming(/\bimport\.meta\b/)).toEqual([
       'src/api/docs.ts',
       'src/app/program.ts',
+      'src/app/shop/api.ts',
       'src/app/shop/database.ts',
       'src/app/shop/shop.ts',
       'src/dataplane/gateway/engines/linux/thread.ts',

@@ -84,7 +84,7 @@ export async function fillDocs(tree: string, changelog: string): Promise<void> {
       .replaceAll('](CHANGELOG.md)', '](changelog.gz)')
       .replaceAll(/\]\((?:\.\.\/operate\/)?systemd\)/g, '](/usr/lib/systemd/system)')
   const written = [
-    ...new Bun.Glob('**/*.{md,yml,yaml,json,conf,cfg,sh,service,timer,env,png}').scanSync(join(root, 'docs')),
+    ...new Bun.Glob('**/*.{md,yml,yaml,json,conf,cfg,sh,service,timer,env,png,webp}').scanSync(join(root, 'docs')),
   ]
   for (const path of written.filter((each) => !each.startsWith('operate/systemd/'))) {
     const up = '../'.repeat(path.split('/').length - 1)

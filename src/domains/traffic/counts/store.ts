@@ -180,9 +180,9 @@ export async function sumAtNodes(reader: Reader, nodes: readonly string[], subje
 /** The believed bytes of subjects with a prefix, by node and by the part of the subject behind its id and a space. */
 export async function sumByNode(reader: Reader, { prefix, idLength }: { prefix: string; idLength: number }) {
   const rows = await reader.all<WideSum<'received' | 'sent'> & { node: string; part: string; subjects: bigint }>(
-    `SELECT node, SUBSTR(subject, $3) AS part, COUNT(DISTINCT subject) AS subjects,
+    `SELECT node, SUBSTR(subject, CAST($3 AS INTEGER)) AS part, COUNT(DISTINCT subject) AS subjects,
        ${wideSum('believed_received', 'received')}, ${wideSum('believed_sent', 'sent')}
-     FROM usage_counts WHERE subject >= $1 AND subject < $2 GROUP BY node, SUBSTR(subject, $3) ORDER BY 1, 2`,
+     FROM usage_counts WHERE subject >= $1 AND subject < $2 GROUP BY 1, 2 ORDER BY 1, 2`,
     [prefix, `${prefix}\u{ffff}`, idLength + 2],
   )
   return rows.map((row) => ({
