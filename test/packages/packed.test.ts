@@ -82,7 +82,7 @@ describe('the program packed into one file', () => {
     const named = [...page.matchAll(/\/console\/[\w.-]+/g)].map(([path]) => path)
     expect(named.length).toBeGreaterThan(2)
     const russian = [...docsPaths.map((path) => `${path}?lang=ru`), russianDescriptionPath]
-    for (const path of [...named, ...docsPaths, ...russian]) {
+    for (const path of ['/', '/front/icon.svg', ...named, ...docsPaths, ...russian]) {
       const answer = await fetch(url + path)
       expect([path, answer.status, (await answer.text()).length > 100]).toEqual([path, 200, true])
     }

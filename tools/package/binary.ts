@@ -20,6 +20,7 @@ const assets = [
   'migrations',
   'dist/console',
   'src/api/docs',
+  'src/console/icon.svg',
   'docs/guides',
   'docs/login-grammar.md',
   'docs/mcp.md',
