@@ -66,6 +66,7 @@ export class Gateway {
   private readonly snapshot = { current: new Snapshot() }
   private ask: ReturnType<typeof askShop> | undefined
   private readonly tunnels = new Set<Tunnel>()
+  private readonly ended: { readonly tunnel: Tunnel; readonly atMs: number }[] = []
   private aheadMs = 0
   private readonly log: string[] = []
 
@@ -189,11 +190,14 @@ export class Gateway {
     }
     metering.finish(meter)
     this.tunnels.delete(tunnel)
+    // Its last bytes are journaled within a second, as those of an open tunnel.
+    this.ended.push({ tunnel, atMs: this.world.nowMs })
   }
 
   /** `kill -9` loses at most the last second or 1 MiB of each tunnel. */
   private noteLosses(): void {
-    for (const { key, moved } of this.tunnels) {
+    const justEnded = this.ended.filter(({ atMs }) => atMs > this.world.nowMs - journaledMs)
+    for (const { key, moved } of [...this.tunnels, ...justEnded.map(({ tunnel }) => tunnel)]) {
       const recent = moved.filter(({ atMs }) => atMs > this.world.nowMs - journaledMs)
       this.carried.noteLost(
         key,
@@ -204,5 +208,6 @@ export class Gateway {
       )
     }
     this.tunnels.clear()
+    this.ended.length = 0
   }
 }
