@@ -5,9 +5,9 @@ import { Icon } from '../shared/icons.tsx'
 import { messages, pair, phrase, useMessages } from '../shared/messages.tsx'
 import { Panel } from '../shared/parts.tsx'
 import { useRead } from './api.ts'
-import { useProxies } from './dedicated/list.tsx'
+import { useProxies } from './dedicated/use-proxies.ts'
 import { customerTexts } from './messages.ts'
-import { usePools } from './premium/pools.tsx'
+import { usePools } from './premium/use-pools.ts'
 
 const stepMessages = messages({
   ...customerTexts,

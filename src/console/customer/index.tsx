@@ -4,24 +4,13 @@ import { announcedIn } from '../shared/brand.ts'
 import { Frame, type MenuItem, type Pages, Routes } from '../shared/frame.tsx'
 import { lazyPage } from '../shared/lazy-page.tsx'
 import { useLanguage, useMessages } from '../shared/messages.tsx'
-import { Figure, MissingPage, Notice, Section } from '../shared/parts.tsx'
-import { CustomerAccount } from './account.tsx'
+import { Figure, Notice } from '../shared/parts.tsx'
 import { useRead } from './api.ts'
-import { BuyDedicated } from './dedicated/buy.tsx'
-import { DedicatedList } from './dedicated/list.tsx'
-import { DedicatedProxy } from './dedicated/proxy.tsx'
-import { EventsPage } from './events.tsx'
 import { customerMessages } from './messages.ts'
-import { OrderPage, OrdersPage } from './money/orders.tsx'
-import { MoneyPage } from './money/page.tsx'
-import { PaymentPage } from './money/pay.tsx'
 import { Overview } from './overview.tsx'
-import { AccessTab } from './premium/access.tsx'
-import { premiumMessages } from './premium/messages.ts'
-import { PoolsTab, usePools } from './premium/pools.tsx'
-import { SubuserPage, SubusersTab } from './premium/subusers.tsx'
+import { usePools } from './premium/use-pools.ts'
 import { UnfinishedPurchases } from './unfinished.tsx'
-import { useHasVpn, VpnPage } from './vpn.tsx'
+import { useHasVpn } from './use-vpn.ts'
 
 function Balance() {
   const { t, format } = useMessages(customerMessages)
@@ -62,11 +51,21 @@ function ReadOnlyNotice() {
 /** Opened by Ctrl K. */
 const Palette = lazy(() => import('./palette.tsx'))
 
-/** Pages that most visits do not open are loaded when they are. */
+/** Every page but the overview is loaded when it is opened, so that the first page is shown sooner. */
 const ApiPage = lazyPage(async () => (await import('./api-page.tsx')).ApiPage)
-const GenerateTab = lazyPage(async () => (await import('./premium/generate.tsx')).GenerateTab)
+const BuyDedicated = lazyPage(async () => (await import('./dedicated/buy.tsx')).BuyDedicated)
+const CustomerAccount = lazyPage(async () => (await import('./account.tsx')).CustomerAccount)
+const DedicatedList = lazyPage(async () => (await import('./dedicated/list.tsx')).DedicatedList)
+const DedicatedProxy = lazyPage(async () => (await import('./dedicated/proxy.tsx')).DedicatedProxy)
+const EventsPage = lazyPage(async () => (await import('./events.tsx')).EventsPage)
+const MoneyPage = lazyPage(async () => (await import('./money/page.tsx')).MoneyPage)
+const OrderPage = lazyPage(async () => (await import('./money/orders.tsx')).OrderPage)
+const OrdersPage = lazyPage(async () => (await import('./money/orders.tsx')).OrdersPage)
+const PaymentPage = lazyPage(async () => (await import('./money/pay.tsx')).PaymentPage)
+const PremiumPage = lazyPage(async () => (await import('./premium/page.tsx')).PremiumPage)
 const RequestsPage = lazyPage(async () => (await import('./requests.tsx')).RequestsPage)
-const UsageTab = lazyPage(async () => (await import('./premium/usage.tsx')).UsageTab)
+const SubuserPage = lazyPage(async () => (await import('./premium/subusers.tsx')).SubuserPage)
+const VpnPage = lazyPage(async () => (await import('./vpn.tsx')).VpnPage)
 
 /** What the seller announces to all customers. The shop writes it into the page. */
 function Announced() {
@@ -77,14 +76,6 @@ function Announced() {
       <Notice tone="warn">{text}</Notice>
     </div>
   )
-}
-
-const tabs = { '': PoolsTab, generate: GenerateTab, access: AccessTab, usage: UsageTab, subusers: SubusersTab }
-
-function PremiumPage({ tab }: { readonly tab: string }) {
-  const { t } = useMessages(premiumMessages)
-  if (usePools().data?.length === 0) return <MissingPage icon="globe" title={t.notSold} about={t.notSoldAbout} />
-  return <Section title={t.title} about={t.about} base="/premium" names={t.tabs} tabs={tabs} tab={tab} />
 }
 
 const pages: Pages = [

@@ -1,6 +1,7 @@
 import { Text, Textarea } from '@mantine/core'
 import { useState } from 'react'
-import { DialogButton, SubmitForm } from '../shared/form.tsx'
+import { DialogButton } from '../shared/dialog.tsx'
+import { SubmitForm } from '../shared/form.tsx'
 import { messages, pair, useMessages } from '../shared/messages.tsx'
 import { Facts, Panel } from '../shared/parts.tsx'
 import { useChange } from './api.ts'

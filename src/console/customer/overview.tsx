@@ -3,20 +3,21 @@ import { useState } from 'react'
 import type { Proxy } from '../client/customer.ts'
 import { useNow } from '../shared/browser.ts'
 import { Chart } from '../shared/chart.tsx'
-import { Dialog } from '../shared/form.tsx'
+import { Dialog } from '../shared/dialog.tsx'
 import { Icon } from '../shared/icons.tsx'
+import { lazyPage } from '../shared/lazy-page.tsx'
 import { type Format, messages, pair, phrase, useMessages } from '../shared/messages.tsx'
 import { Cell, Empty, Figures, Page, Panel, Reading, Rows } from '../shared/parts.tsx'
 import { useRead } from './api.ts'
-import { ProlongForm, useUsualPrice } from './dedicated/bulk.tsx'
 import { nameOf } from './dedicated/endpoint.ts'
-import { useProxies } from './dedicated/list.tsx'
+import { useUsualPrice } from './dedicated/prolong-quote.ts'
+import { useProxies } from './dedicated/use-proxies.ts'
 import { FirstSteps } from './first-steps.tsx'
 import { customerTexts } from './messages.ts'
-import { useMonthMovements } from './money/page.tsx'
+import { useMonthMovements } from './money/movements.ts'
 import { spentByDay, spentIn } from './money/spending.ts'
-import { usePools } from './premium/pools.tsx'
-import { useHasVpn } from './vpn.tsx'
+import { usePools } from './premium/use-pools.ts'
+import { useHasVpn } from './use-vpn.ts'
 
 const overviewMessages = messages({
   ...customerTexts,
@@ -62,6 +63,9 @@ const overviewMessages = messages({
 })
 
 const dayMs = 86_400_000
+
+/** Loaded when the dialog is opened. */
+const ProlongForm = lazyPage(async () => (await import('./dedicated/bulk.tsx')).ProlongForm)
 
 export function Overview() {
   const { t, format } = useMessages(overviewMessages)

@@ -6,7 +6,7 @@ import { useCommonEntries } from '../shared/palette-entries.ts'
 import { orderName, tradeMessages } from '../shared/trade.ts'
 import { useRead } from './api.ts'
 import { nameOf } from './dedicated/endpoint.ts'
-import { useProxies } from './dedicated/list.tsx'
+import { useProxies } from './dedicated/use-proxies.ts'
 
 const paletteMessages = messages({
   proxy: pair('Proxy', 'Прокси'),

@@ -3,7 +3,8 @@ import { type ReactNode, useState } from 'react'
 import type { Payment, VpnDevice, VpnSubscription } from '../client/customer.ts'
 import { useNow } from '../shared/browser.ts'
 import { Copyable } from '../shared/copy.tsx'
-import { Choices, Confirm, Dialog, Select, SubmitForm, useTyped } from '../shared/form.tsx'
+import { Dialog } from '../shared/dialog.tsx'
+import { Choices, Confirm, Select, SubmitForm, useTyped } from '../shared/form.tsx'
 import { type Format, messages, names, pair, phrase, useMessages } from '../shared/messages.tsx'
 import {
   Cell,
@@ -24,6 +25,7 @@ import {
 } from '../shared/parts.tsx'
 import { type CustomerAnswer, quoteEveryMs, useChange, usePurchase, useRead } from './api.ts'
 import { BuyNow, PaidPurchase } from './money/pay.tsx'
+import { useHasVpn, useVpnPrices } from './use-vpn.ts'
 import { SetUp } from './vpn-set-up.tsx'
 
 const vpnMessages = messages({
@@ -126,13 +128,6 @@ const vpnMessages = messages({
   ),
 })
 
-/** Whether VPN is on sale, or the customer has a subscription; true until that is known. */
-export function useHasVpn(): boolean {
-  const isSold = usePrices().data?.length !== 0
-  const { data } = useRead('getVpn', {}, { isWanted: !isSold })
-  return isSold || data?.items.length !== 0
-}
-
 const buyingId = 'buy-vpn'
 
 /** Scrolls to the form and moves the focus to its first choice. */
@@ -144,7 +139,7 @@ function toBuying(): void {
 
 export function VpnPage() {
   const { t } = useMessages(vpnMessages)
-  const isSold = usePrices().data?.length !== 0
+  const isSold = useVpnPrices().data?.length !== 0
   const hasVpn = useHasVpn()
   const held = useRead('getVpn', {}, { everyMs: 10_000 })
   const purchase = usePurchase('buyVpn')
@@ -222,12 +217,6 @@ function BoughtVpn({ bought, onClose }: BoughtVpnProps) {
 type Prices = Extract<CustomerAnswer<'quoteVpn'>, { prices: unknown }>['prices']
 
 /** The terms on sale; for a subscription, with the slots that its renewal renews. */
-function usePrices(uuid?: string) {
-  const given = uuid === undefined ? {} : { query: { uuid } }
-  const { data, error, refetch } = useRead('quoteVpn', given, { everyMs: quoteEveryMs })
-  return { data: data && 'prices' in data ? data.prices : undefined, isServed: data?.available ?? true, error, refetch }
-}
-
 type TermChoiceProps = Readonly<{ prices: Prices; value: number; onChange: (months: number) => void }>
 
 function TermChoice({ prices, value, onChange }: TermChoiceProps) {
@@ -253,7 +242,7 @@ type BuyingProps = {
 
 function Buying({ purchase, onPaid }: BuyingProps) {
   const { t, format } = useMessages(vpnMessages)
-  const prices = usePrices()
+  const prices = useVpnPrices()
   const locations = useRead('listVpnLocations').data?.locations ?? []
   const [period, setPeriod] = useState(1)
   const name = useTyped()
@@ -454,7 +443,7 @@ function SecretLink({ of: { uuid, subscription_url: url } }: { readonly of: VpnS
 
 function Renew({ of, onDone }: FormProps) {
   const { t, format } = useMessages(vpnMessages)
-  const prices = usePrices(of.uuid).data ?? []
+  const prices = useVpnPrices(of.uuid).data ?? []
   const purchase = usePurchase('renewVpn')
   const [period, setPeriod] = useState(1)
   const chosen = prices.find((each) => each.period === period)

@@ -3,7 +3,8 @@ import { useState } from 'react'
 import type { Alert, AlertDelivery, AlertEndpoint } from '../client/operator.ts'
 import { Listing } from '../shared/copy.tsx'
 import { useDeliveryProblems } from '../shared/delivery-problems.ts'
-import { Confirm, DialogButton, SubmitForm, useTyped } from '../shared/form.tsx'
+import { DialogButton } from '../shared/dialog.tsx'
+import { Confirm, SubmitForm, useTyped } from '../shared/form.tsx'
 import { messages, names, pair, phrase, useMessages } from '../shared/messages.tsx'
 import {
   Cell,

@@ -1,6 +1,6 @@
 import { Text } from '@mantine/core'
 import type { Code } from '../client/operator.ts'
-import { filled, type Values } from '../shared/form.tsx'
+import { filled, type Values } from '../shared/act.tsx'
 import { messages, pair, phrase, useMessages } from '../shared/messages.tsx'
 import { Empty, Panel, Reading, Rows, Status } from '../shared/parts.tsx'
 import { api, type OperatorAnswer, useRead } from './api.ts'

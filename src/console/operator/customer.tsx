@@ -2,8 +2,8 @@ import { Button, Text } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import type { Customer } from '../client/operator.ts'
 import { expectSession } from '../client/session.ts'
+import { filled, type Values } from '../shared/act.tsx'
 import { Copyable } from '../shared/copy.tsx'
-import { filled, type Values } from '../shared/form.tsx'
 import { messages, pair, useMessages } from '../shared/messages.tsx'
 import {
   Cell,

@@ -1,6 +1,7 @@
 import { Text, TextInput } from '@mantine/core'
 import type { Exit } from '../client/operator.ts'
-import { Act, filled, useTyped } from '../shared/form.tsx'
+import { Act, filled } from '../shared/act.tsx'
+import { useTyped } from '../shared/form.tsx'
 import { messages, pair, useMessages } from '../shared/messages.tsx'
 import { Facts, PagedRows, Rows, Status, type Tone } from '../shared/parts.tsx'
 import { tradeMessages } from '../shared/trade.ts'

@@ -1,40 +1,41 @@
 import { lazy } from 'react'
 import { useWho } from '../client/session.ts'
-import { AccountPage } from '../shared/account/page.tsx'
 import { Frame, type MenuItem, type Pages, Routes } from '../shared/frame.tsx'
 import { lazyPage } from '../shared/lazy-page.tsx'
 import { useMessages } from '../shared/messages.tsx'
 import { Figure } from '../shared/parts.tsx'
-import { ActivityPage } from './activity.tsx'
 import { useMay } from './api.ts'
-import { CustomerPage } from './customer.tsx'
-import { CustomersPage } from './customers.tsx'
 import { operatorMessages } from './messages.ts'
-import { NetworkPage } from './network.tsx'
-import { NodePage } from './node.tsx'
-import { OrderStory } from './order.tsx'
-import { OrdersPage } from './orders.tsx'
 import { OverviewPage } from './overview.tsx'
-import { PaymentPage, PaymentsPage } from './payments.tsx'
-import { ProxyPage } from './proxy.tsx'
 import { SearchPage, useSearchKey } from './search.tsx'
 import { NextStep, SetupPage, useIsSandbox, useNextStep } from './setup.tsx'
-import { StockPage } from './stock.tsx'
-import { VpnPage } from './vpn.tsx'
 
 /** Opened by Ctrl K. */
 const Palette = lazy(() => import('./palette.tsx'))
 
-/** Pages that most visits do not open are loaded when they are. */
+/** Most pages are loaded when they are opened, so that the overview is shown sooner. */
 const AbusePage = lazyPage(async () => (await import('./abuse.tsx')).AbusePage)
+const AccountPage = lazyPage(async () => (await import('../shared/account/page.tsx')).AccountPage)
+const ActivityPage = lazyPage(async () => (await import('./activity.tsx')).ActivityPage)
 const AlertsPage = lazyPage(async () => (await import('./alerts.tsx')).AlertsPage)
 const AuditPage = lazyPage(async () => (await import('./audit.tsx')).AuditPage)
 const BrandPage = lazyPage(async () => (await import('./brand.tsx')).BrandPage)
+const CustomerPage = lazyPage(async () => (await import('./customer.tsx')).CustomerPage)
+const CustomersPage = lazyPage(async () => (await import('./customers.tsx')).CustomersPage)
 const MailingsPage = lazyPage(async () => (await import('./mailings.tsx')).MailingsPage)
+const NetworkPage = lazyPage(async () => (await import('./network.tsx')).NetworkPage)
+const NodePage = lazyPage(async () => (await import('./node.tsx')).NodePage)
 const OperatorsPage = lazyPage(async () => (await import('./operators.tsx')).OperatorsPage)
+const OrderStory = lazyPage(async () => (await import('./order.tsx')).OrderStory)
+const OrdersPage = lazyPage(async () => (await import('./orders.tsx')).OrdersPage)
+const PaymentPage = lazyPage(async () => (await import('./payments.tsx')).PaymentPage)
+const PaymentsPage = lazyPage(async () => (await import('./payments.tsx')).PaymentsPage)
 const PricesPage = lazyPage(async () => (await import('./prices.tsx')).PricesPage)
+const ProxyPage = lazyPage(async () => (await import('./proxy.tsx')).ProxyPage)
 const ReportsPage = lazyPage(async () => (await import('./reports.tsx')).ReportsPage)
+const StockPage = lazyPage(async () => (await import('./stock.tsx')).StockPage)
 const VerifyPage = lazyPage(async () => (await import('./verify.tsx')).VerifyPage)
+const VpnPage = lazyPage(async () => (await import('./vpn.tsx')).VpnPage)
 
 const pages: Pages = [
   [/^\/$/, () => <OverviewPage />],

@@ -1,6 +1,6 @@
 import type { Node } from '../client/operator.ts'
+import { filled } from '../shared/act.tsx'
 import { useNow } from '../shared/browser.ts'
-import { filled } from '../shared/form.tsx'
 import { useMessages } from '../shared/messages.tsx'
 import { Cell, Page, Panel, ReadRows, Status } from '../shared/parts.tsx'
 import { tradeMessages } from '../shared/trade.ts'

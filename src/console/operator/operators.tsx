@@ -1,5 +1,5 @@
 import type { Operator } from '../client/operator.ts'
-import { Act, type ActField } from '../shared/form.tsx'
+import { Act, type ActField } from '../shared/act.tsx'
 import { useMessages } from '../shared/messages.tsx'
 import { Page, Panel, ReadRows } from '../shared/parts.tsx'
 import { api, useMay, useRead } from './api.ts'

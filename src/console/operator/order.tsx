@@ -1,5 +1,5 @@
+import { type ActProps, filled, type Values } from '../shared/act.tsx'
 import { Copyable } from '../shared/copy.tsx'
-import { type ActProps, filled, type Values } from '../shared/form.tsx'
 import { type Format, useMessages } from '../shared/messages.tsx'
 import { DeliveredPanel, OrderRecords } from '../shared/orders.tsx'
 import { Facts, Page, Panel, Reading } from '../shared/parts.tsx'

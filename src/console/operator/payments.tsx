@@ -1,7 +1,8 @@
 import { useState } from 'react'
 import type { AnyPayment, PaymentNotice } from '../client/operator.ts'
+import { Act, filled, type Values } from '../shared/act.tsx'
 import { Copyable } from '../shared/copy.tsx'
-import { Act, filled, Select, type Values } from '../shared/form.tsx'
+import { Select } from '../shared/form.tsx'
 import { messages, names, pair, phrase, useMessages } from '../shared/messages.tsx'
 import {
   Cell,

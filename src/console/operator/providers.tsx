@@ -1,6 +1,7 @@
 import { Button, Progress, Text, TextInput } from '@mantine/core'
 import type { PaymentProvider, Reconciliation } from '../client/operator.ts'
-import { Act, type ActField, Form, useTyped, type Values } from '../shared/form.tsx'
+import { Act, type ActField, type Values } from '../shared/act.tsx'
+import { Form, useTyped } from '../shared/form.tsx'
 import { useMessages } from '../shared/messages.tsx'
 import { Cell, Facts, Notice, Panel, Reading, RefusalNotice, Rows, Status, type Tone } from '../shared/parts.tsx'
 import { methodNames } from '../shared/trade.ts'

@@ -1,7 +1,7 @@
 import { Text } from '@mantine/core'
 import { useState } from 'react'
+import { Act, filled } from '../shared/act.tsx'
 import { Copyable } from '../shared/copy.tsx'
-import { Act, filled } from '../shared/form.tsx'
 import { messages, pair, phrase, useMessages } from '../shared/messages.tsx'
 import { ProxyCheck } from '../shared/notes.tsx'
 import { Facts, Notice, Page, Panel, Reading, Rows, Status } from '../shared/parts.tsx'

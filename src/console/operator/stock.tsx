@@ -1,6 +1,7 @@
 import { Button, TextInput } from '@mantine/core'
 import { useState } from 'react'
-import { Act, Form, filled, useTyped } from '../shared/form.tsx'
+import { Act, filled } from '../shared/act.tsx'
+import { Form, useTyped } from '../shared/form.tsx'
 import { messages, names, pair, useMessages } from '../shared/messages.tsx'
 import { Facts, Page, PagedRows, Panel, Reading, ReadRows } from '../shared/parts.tsx'
 import { api, useMay, usePages, useRead } from './api.ts'

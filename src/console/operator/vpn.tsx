@@ -1,7 +1,7 @@
 import { Text } from '@mantine/core'
 import type { Subscription } from '../client/operator.ts'
+import { Act } from '../shared/act.tsx'
 import { CopyIcon } from '../shared/copy.tsx'
-import { Act } from '../shared/form.tsx'
 import { type Format, messages, pair, phrase, useMessages } from '../shared/messages.tsx'
 import { Cell, Facts, OnOff, Page, Panel, Reading, Rows, Status } from '../shared/parts.tsx'
 import { api, useMay, useRead } from './api.ts'

@@ -1,19 +1,21 @@
 import { Button, Progress, Text, TextInput } from '@mantine/core'
-import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { type ReactNode, useRef, useState } from 'react'
 import type { Proxy } from '../../client/customer.ts'
 import { download } from '../../shared/browser.ts'
 import { Copy, Lines } from '../../shared/copy.tsx'
-import { Choices, Confirm, Dialog, Select, SubmitForm, useTyped } from '../../shared/form.tsx'
+import { Dialog } from '../../shared/dialog.tsx'
+import { Choices, Confirm, Select, SubmitForm, useTyped } from '../../shared/form.tsx'
 import { Icon } from '../../shared/icons.tsx'
 import { useMessages } from '../../shared/messages.tsx'
 import { Facts, Hint, Outcome, Reading, RefusalNotice } from '../../shared/parts.tsx'
 import { clearRefusals, refresh, useOnce } from '../../shared/queries.ts'
 import { offerUndo } from '../../shared/undo.tsx'
-import { api, type CustomerAnswer, quoteEveryMs, usePurchase, useRead } from '../api.ts'
+import { api, usePurchase } from '../api.ts'
 import { joinExports, maxBatch, maxUrlBatch, sendBatches, sumRoubles, toBatches } from './batches.ts'
 import { CheckMany } from './check.tsx'
 import { dedicatedMessages } from './messages.ts'
+import { useProlongPeriods, useProlongQuote, usualPeriod } from './prolong-quote.ts'
 
 type Task = 'prolong' | 'replace' | 'check' | 'protocol' | 'autoRenew' | 'comment' | 'passwords'
 type PickedProps = { readonly picked: readonly Proxy[]; readonly onDone: () => void }
@@ -235,41 +237,6 @@ export function PasswordsForm({ ids, onDone }: FormProps) {
       </SubmitForm>
     </WhenLeft>
   )
-}
-
-function useProlongPeriods(picked: readonly Proxy[]): readonly number[] {
-  const ipv = (picked[0]?.ipv ?? 4) as 3 | 4 | 6
-  return useRead('listCountries', { query: { ipv } }).data?.prolong_periods ?? []
-}
-
-/** The price to prolong all of them: the sum over the requests that would prolong them, each with its own price. */
-function useProlongQuote(ids: readonly number[], period: number, isWanted = true) {
-  return useQuery({
-    queryKey: ['quoteProlonging', period, ids.join()],
-    queryFn: async () => {
-      const parts: { readonly ids: readonly number[]; readonly answer: CustomerAnswer<'quoteProlonging'> }[] = []
-      await sendBatches(toBatches(ids, maxBatch), {
-        send: (batch) => api.call('quoteProlongingOfMany', { body: { ids: batch, period } }),
-        onSent: (batch, answer) => void parts.push({ ids: batch, answer }),
-      })
-      const prices = new Map(parts.map((each) => [each.ids[0], each.answer.total_price_rub]))
-      return { period, prices, total: sumRoubles([...prices.values()]), first: parts[0]?.answer.items[0] }
-    },
-    enabled: isWanted && period > 0 && ids.length > 0,
-    placeholderData: keepPreviousData,
-    refetchInterval: quoteEveryMs,
-  })
-}
-
-const usualPeriod = 30
-
-/** The price to prolong all of them by the term that the form offers first; undefined until it is known. */
-export function useUsualPrice(picked: readonly Proxy[]): number | undefined {
-  const periods = useProlongPeriods(picked)
-  const period = periods.includes(usualPeriod) ? usualPeriod : (periods[0] ?? 0)
-  const ids = picked.map((each) => each.id)
-  const quote = useProlongQuote(ids, period)
-  return quote.isPlaceholderData ? undefined : quote.data?.total
 }
 
 /**

@@ -1,5 +1,4 @@
 import { Button, Checkbox, TextInput } from '@mantine/core'
-import { useQuery } from '@tanstack/react-query'
 import { memo, useCallback, useMemo, useState } from 'react'
 import type { Proxy } from '../../client/customer.ts'
 import { useFields, useKeptPosition, useNow, useRemembered, useWindowed } from '../../shared/browser.ts'
@@ -10,19 +9,11 @@ import { useMessages } from '../../shared/messages.tsx'
 import { Country, Empty, Head, Page, Panel, Reading, Status } from '../../shared/parts.tsx'
 import { SavedFilters } from '../../shared/saved-filters.tsx'
 import { type CellValue, compareValues } from '../../shared/table.ts'
-import { loadPages } from '../api.ts'
 import { type LineForm, lineForms, toLine } from '../endpoint.ts'
 import { BulkBar, ExportButton } from './bulk.tsx'
 import { endpointOf, nameOf } from './endpoint.ts'
 import { dedicatedMessages } from './messages.ts'
-
-/** The customer's newest 5,000 proxies; an export has all of them. */
-export const useProxies = ({ everyMs }: { readonly everyMs?: number } = {}) =>
-  useQuery({
-    queryKey: ['listDedicated', 'all'],
-    queryFn: () => loadPages('listDedicated', { query: { limit: 500 } }, 10),
-    ...(everyMs !== undefined && { refetchInterval: everyMs }),
-  })
+import { useProxies } from './use-proxies.ts'
 
 export function DedicatedList() {
   const { t } = useMessages(dedicatedMessages)

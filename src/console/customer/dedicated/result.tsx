@@ -11,8 +11,8 @@ import { schemesOf, toLine, toUrl } from '../endpoint.ts'
 import { HowTo, Steps } from '../how-to.tsx'
 import { CheckMany } from './check.tsx'
 import { endpointOf, nameOf } from './endpoint.ts'
-import { useProxies } from './list.tsx'
 import { dedicatedMessages } from './messages.ts'
+import { useProxies } from './use-proxies.ts'
 
 const resultMessages = messages({
   theirs: pair('What you have', 'Что у вас есть'),

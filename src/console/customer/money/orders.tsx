@@ -9,7 +9,7 @@ import { orderName, tradeMessages } from '../../shared/trade.ts'
 import { api, usePages } from '../api.ts'
 import { MetadataPanel } from '../metadata.tsx'
 import { moneyMessages } from './messages.ts'
-import { loadMovements } from './page.tsx'
+import { loadMovements } from './movements.ts'
 
 export function OrdersPage() {
   const { t } = useMessages(moneyMessages)

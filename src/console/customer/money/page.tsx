@@ -1,7 +1,6 @@
 import { Button, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useMemo, useState } from 'react'
-import type { Transaction } from '../../client/customer.ts'
 import { download, toCsv } from '../../shared/browser.ts'
 import { Copyable } from '../../shared/copy.tsx'
 import { Select } from '../../shared/form.tsx'
@@ -25,25 +24,9 @@ import {
 import { tradeMessages } from '../../shared/trade.ts'
 import { type CustomerAnswer, loadPages, useChange, usePages, useRead } from '../api.ts'
 import { moneyMessages } from './messages.ts'
+import { loadMovements, pageSize, useMonthMovements } from './movements.ts'
 import { TopUp } from './pay.tsx'
-import { days, monthsUntil, spentByProduct, spentIn } from './spending.ts'
-
-const pageSize = 500
-
-/** The movements since a time, newest first; at most 10,000, or `maxPages` of 500. */
-export const loadMovements = (sinceAt: number, maxPages = 20): Promise<readonly Transaction[]> =>
-  loadPages(
-    'listTransactions',
-    { query: { limit: pageSize } },
-    maxPages,
-    (each) => Date.parse(each.created_at) >= sinceAt,
-  )
-
-export const useMonthMovements = () =>
-  useQuery({
-    queryKey: ['listTransactions', 'month'],
-    queryFn: () => loadMovements(Date.now() - days * 86_400_000),
-  })
+import { monthsUntil, spentByProduct, spentIn } from './spending.ts'
 
 export function MoneyPage() {
   const { t, format } = useMessages(moneyMessages)

@@ -7,7 +7,7 @@ import { HowTo } from '../how-to.tsx'
 import { AddAddress } from '../my-address.tsx'
 import { Generated } from './generated.tsx'
 import { premiumMessages } from './messages.ts'
-import { usePools } from './pools.tsx'
+import { usePools } from './use-pools.ts'
 
 export function AccessTab() {
   const { t } = useMessages(premiumMessages)

@@ -3,13 +3,14 @@ import { useDebouncedValue } from '@mantine/hooks'
 import { useState } from 'react'
 import { download, useFields } from '../../shared/browser.ts'
 import { Copy, Lines } from '../../shared/copy.tsx'
-import { Choices, NumberField, Select } from '../../shared/form.tsx'
+import { Choices, Select } from '../../shared/form.tsx'
 import { useMessages } from '../../shared/messages.tsx'
+import { NumberField } from '../../shared/number-field.tsx'
 import { Hint, Panel, Reading } from '../../shared/parts.tsx'
 import { useRead } from '../api.ts'
 import { premiumMessages } from './messages.ts'
-import { usePools } from './pools.tsx'
 import { useSubuserChoice } from './subusers.tsx'
+import { usePools } from './use-pools.ts'
 
 type ProxyListOrder = {
   readonly pool_type: string

@@ -3,8 +3,9 @@ import { useDebouncedValue } from '@mantine/hooks'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { Payment } from '../../client/customer.ts'
-import { NumberField, Select } from '../../shared/form.tsx'
+import { Select } from '../../shared/form.tsx'
 import { useMessages } from '../../shared/messages.tsx'
+import { NumberField } from '../../shared/number-field.tsx'
 import { Facts, Figure, Hint, Outcome, Panel, Reading, RefusalNotice } from '../../shared/parts.tsx'
 import { api, type CustomerAnswer, quoteEveryMs, usePurchase, useRead } from '../api.ts'
 import { FirstUse } from '../first-use.tsx'
@@ -12,13 +13,7 @@ import { HowTo } from '../how-to.tsx'
 import { BuyNow, PaidPurchase } from '../money/pay.tsx'
 import { Generated } from './generated.tsx'
 import { premiumMessages } from './messages.ts'
-
-type Pool = Extract<CustomerAnswer<'getTraffic'>, { pools: unknown }>['pools'][number]
-
-export function usePools(subuser_id?: string, settings: Parameters<typeof useRead>[2] = {}) {
-  const { data, error, refetch } = useRead('getTraffic', { query: { subuser_id } }, settings)
-  return { data: data && 'pools' in data ? data.pools : undefined, error, refetch }
-}
+import { type Pool, usePools } from './use-pools.ts'
 
 export function PoolsTab() {
   const pools = usePools()

@@ -1,16 +1,17 @@
 import { Text } from '@mantine/core'
 import { type ReactNode, useState } from 'react'
 import type { Subuser } from '../../client/customer.ts'
+import { Act, type ActField, filled, type Values } from '../../shared/act.tsx'
 import { go } from '../../shared/browser.ts'
 import { Listing } from '../../shared/copy.tsx'
-import { Act, type ActField, filled, Select, type Values } from '../../shared/form.tsx'
+import { Select } from '../../shared/form.tsx'
 import { type Format, useMessages } from '../../shared/messages.tsx'
 import { Cell, NoSuchPage, OnOff, Page, Panel, Reading, Rows, Status } from '../../shared/parts.tsx'
 import { api, useRead } from '../api.ts'
 import { MetadataPanel } from '../metadata.tsx'
 import { Credentials, Whitelist } from './access.tsx'
 import { premiumMessages } from './messages.ts'
-import { usePools } from './pools.tsx'
+import { usePools } from './use-pools.ts'
 
 const bytesPerGigabyte = 1_000_000_000
 
