@@ -156,17 +156,21 @@ describe.each([...enginesOf('sqlite')])('long lists in the console on %s', (engi
   })
 
   test('selected proxies show the price of prolonging, and all their addresses are replaced free of charge', async () => {
+    await shop.post('/dedicated/buy', { country_code: 'NL', period: 30, count: 1, ipv: 4 }, { token })
     await open('/dedicated?country=NL')
+    await page.reload()
+    await shown(page.getByText('2 proxies', { exact: true }))
     await page.getByLabel('Select all', { exact: true }).check()
     const before = (await shop.get('/dedicated/list?country_code=NL', { token })).data.proxies
     const { data: money } = await shop.get('/balance', { token })
-    await page.getByRole('button', { name: 'Prolong' }).click()
+    const toolbar = page.getByRole('toolbar')
+    await toolbar.getByRole('button', { name: 'Prolong' }).click()
     await shown(page.getByRole('dialog').getByRole('button', { name: /^Prolong for ₽/ }))
     await page.keyboard.press('Escape')
-    await page.getByRole('button', { name: 'Replace the address' }).click()
+    await toolbar.getByRole('button', { name: 'Replace the address' }).click()
     const dialog = page.getByRole('dialog')
     await dialog.getByRole('button', { name: 'Replace the address' }).click()
-    await shown(dialog.getByRole('heading', { name: `Done for ${before.length} proxies` }))
+    await shown(dialog.getByRole('heading', { name: 'Done for 2 proxies' }))
     await dialog.getByRole('button', { name: 'Close', exact: true }).last().click()
     await dialog.waitFor({ state: 'detached' })
     const after = (await shop.get('/dedicated/list?country_code=NL', { token })).data.proxies
