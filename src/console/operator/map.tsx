@@ -73,13 +73,11 @@ function Shown({ of }: { readonly of: Live }) {
   return (
     <>
       <Hint>{t.about}</Hint>
-      <div className="map">
-        <svg viewBox={`0 0 ${columns * size} ${rowCount * size}`} role="img" aria-label={label}>
-          {tiles.map(({ code, column, row }) => (
-            <TileOf key={code} code={code} x={column * size} y={row * size} place={byCode.get(code)} max={max} />
-          ))}
-        </svg>
-      </div>
+      <svg className="map" viewBox={`0 0 ${columns * size} ${rowCount * size}`} role="img" aria-label={label}>
+        {tiles.map(({ code, column, row }) => (
+          <TileOf key={code} code={code} x={column * size} y={row * size} place={byCode.get(code)} max={max} />
+        ))}
+      </svg>
       <Rows
         label={t.title}
         rows={places}

@@ -192,6 +192,7 @@ function Report<Row extends ReportRow>({ name, period, rows, isShown = () => tru
     <Panel title={table.label} aside={csv} className="stack">
       <Rows
         {...table}
+        hasCsv={false}
         rows={rows.filter(isShown).toReversed()}
         empty={<Empty icon="chart" title={t.nothing} about={t.nothingAbout} />}
       />
