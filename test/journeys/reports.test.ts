@@ -75,6 +75,9 @@ describe.each([...engines])('figures of reports on %s', (engine) => {
     expect(rows.filter((row) => row['payment_id'] === paid.payment_id)).toMatchObject([
       { kind: 'credit', method: 'sandbox', amount_rub: 500, fee_rub: 0 },
     ])
+    const { items: methods = [] } = await call(`/reports/methods?from=${from}&to=${to}`)
+    expect(methods.filter((each) => each['method'] === 'sandbox')).toMatchObject([{ payments: 1, topped_up_rub: 500 }])
+    expect(sumOf(methods, 'topped_up_rub')).toBe(sumOf(days, 'topped_up_rub'))
     const args = ['report', 'payments', '--from', from, '--to', to, '--limit', '1000', '--csv']
     const csv = await runCommand(args, testDatabaseEnv(shop.testDatabase))
     expect(csv.out.trim().split('\n')).toHaveLength(rows.length + 1)

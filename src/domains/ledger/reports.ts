@@ -6,8 +6,6 @@ export type LedgerReports = ReturnType<typeof createLedgerReports>
 const dayMs = 86_400_000
 
 const revenue = 'revenue:'
-const funds = 'funds:'
-const adjusted = ['operator', 'sandbox'].map((source) => `${funds}${source}`)
 
 const beforeAll: store.PostingPosition = { at: 0, customer: '', seq: 0 }
 
@@ -46,22 +44,21 @@ export function createLedgerReports({ db }: { db: Database }) {
     funding: (fromDay: number, toDay: number, after = beforeAll, limit = 1) =>
       store.listFunding(db, { fromAt: fromDay * dayMs, toAt: toDay * dayMs }, after, limit),
 
-    /** Credits and debits that belong to no payment, by day and source: `operator`, and `sandbox` in a sandbox. */
+    /** Credits and debits that belong to no payment, by day. */
     adjustments: (fromDay: number, toDay: number) =>
       db.snapshot(async (reader) => {
-        const sums = await store.sumByDay(reader, fromDay * dayMs, toDay * dayMs)
-        const byHand = sums.filter(({ house }) => adjusted.includes(house))
-        return Map.groupBy(byHand, ({ day, house }) => `${day} ${house}`)
-          .values()
-          .map((group) => {
-            const of = (kind: string) => group.find((each) => each.kind === kind)
-            const credits = of('credit')
+        const byHand = await store.sumByDay(reader, fromDay * dayMs, toDay * dayMs, store.isAdjustment)
+        return Map.groupBy(byHand, ({ day }) => day)
+          .entries()
+          .map(([day, group]) => {
+            const credits = group.filter((each) => each.kind === 'credit')
+            const sumOf = (kind: string) =>
+              group.filter((each) => each.kind === kind).reduce((sum, each) => sum + each.amount, 0n)
             return {
-              day: group[0]?.day ?? 0,
-              source: group[0]?.house.slice(funds.length) ?? '',
-              credits: credits?.count ?? 0,
-              credited: credits?.amount ?? 0n,
-              debited: -(of('debit')?.amount ?? 0n),
+              day,
+              credits: credits.reduce((sum, each) => sum + each.count, 0),
+              credited: sumOf('credit'),
+              debited: -sumOf('debit'),
             }
           })
           .toArray()

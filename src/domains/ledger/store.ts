@@ -184,11 +184,14 @@ export async function houseBalances(reader: Reader): Promise<{ house: string; ba
   return rows.map((row) => ({ house: row.house, balance: -readWide(row, 'amount') }))
 }
 
+/** SQL condition: a credit or debit that belongs to no payment. The sandbox's payments use the same account. */
+export const isAdjustment = "(house = 'funds:operator' OR (house = 'funds:sandbox' AND reference IS NULL))"
+
 /** Movements between customers and house accounts by UTC day since 1970, house account and kind, for reports. */
-export async function sumByDay(reader: Reader, fromAt: number, toAt: number) {
+export async function sumByDay(reader: Reader, fromAt: number, toAt: number, which = 'TRUE') {
   const rows = await reader.all<WideSum<'amount'> & { day: bigint; house: string; kind: string; n: bigint }>(
     `SELECT at / 86400000 AS day, house, kind, COUNT(*) AS n, ${wideSum('amount', 'amount')}
-     FROM postings WHERE at >= $1 AND at < $2 GROUP BY at / 86400000, house, kind ORDER BY 1, 2, 3`,
+     FROM postings WHERE at >= $1 AND at < $2 AND ${which} GROUP BY at / 86400000, house, kind ORDER BY 1, 2, 3`,
     [fromAt, toAt],
   )
   return rows.map((row) => {

@@ -115,7 +115,7 @@ export function adminReportOperations(bind: BindAdmin, deps: AdminDeps) {
       }))
       const byHand = (await ledgerReports.adjustments(from, to)).map((each) => ({
         day: dateOf(each.day),
-        method: each.source,
+        method: 'operator',
         payments: each.credits,
         topped_up_rub: roublesOf(each.credited),
         fees_rub: 0,

@@ -44,7 +44,7 @@ export const reportMethods = operation('reportMethods', 'GET /reports/methods', 
   answer: items('Days with transactions, oldest first.', {
     day: date(),
     method: text(
-      'Payment method; `operator` for credits and debits by operators, `sandbox` for those of a sandbox.',
+      'Payment method; `operator` for credits and debits by operators, and for the first credit of a sandbox.',
       'card',
     ),
     payments: whole('Payments or credits.', 5),
