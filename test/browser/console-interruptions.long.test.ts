@@ -99,7 +99,7 @@ describe.each([...engines])('interrupted charges in the console on %s', (engine)
       seeDone: dialogGone,
       async finish() {
         expect(await isReplaced()).toBeTrue()
-        const { data } = await shop.get('/events?limit=100', { token })
+        const { data } = await shop.get('/events?type=proxy.replaced&limit=500', { token })
         expect(
           data.events.filter((each: Event) => each.type === 'proxy.replaced' && each.data.proxy_id === id),
         ).toHaveLength(1)
