@@ -13,7 +13,9 @@ import { HowTo } from '../how-to.tsx'
 import { BuyNow, PaidPurchase } from '../money/pay.tsx'
 import { Generated } from './generated.tsx'
 import { premiumMessages } from './messages.ts'
-import { type Pool, usePools } from './use-pools.ts'
+import { usePools } from './use-pools.ts'
+
+type Pool = Extract<CustomerAnswer<'getTraffic'>, { pools: unknown }>['pools'][number]
 
 export function PoolsTab() {
   const pools = usePools()

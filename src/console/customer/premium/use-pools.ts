@@ -1,6 +1,4 @@
-import { type CustomerAnswer, useRead } from '../api.ts'
-
-export type Pool = Extract<CustomerAnswer<'getTraffic'>, { pools: unknown }>['pools'][number]
+import { useRead } from '../api.ts'
 
 export function usePools(subuser_id?: string, settings: Parameters<typeof useRead>[2] = {}) {
   const { data, error, refetch } = useRead('getTraffic', { query: { subuser_id } }, settings)
