@@ -32,7 +32,10 @@ describe.each([...enginesOf('postgres')])('the secret link of a VPN subscription
 
   test('the secret link serves a browser a page that loads nothing and has no key or QR code before a press', async () => {
     const { subscription_url: url, device } = await buySubscription()
+    service.clock.advance(60_000)
     const first = await (await fetch(url, { headers: html })).text()
+    // Rounded up, as in the console: a minute after the purchase of a month of 31 days.
+    expect(first).toContain('Left: 31 days')
     expect(first).not.toMatch(/<svg|<img|PrivateKey/)
     expect(first).toContain(`${service.url}/#/vpn`)
     expect(first).toContain('node offline')
