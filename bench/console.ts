@@ -7,7 +7,7 @@ import { type Row, timeRow } from './report.ts'
 import { median } from './statistics.ts'
 
 const slowdown = 4
-const maxKilobytes = 250
+const maxKilobytes = 200
 /** Each page with the selector that shows it is readable, and that of its last file. */
 const pages = [
   { name: 'the sign-in page', heading: 'h1', last: 'h1' },

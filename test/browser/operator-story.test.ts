@@ -331,7 +331,7 @@ describe.each([...enginesOf('sqlite')])('operator story on %s', (engine) => {
     expect(await findBarriers(page)).toEqual([])
     await page.reload()
     await page.getByRole('link', { name: 'Fast Lane' }).first().waitFor()
-    expect(await page.title()).toBe('Brand · Fast Lane')
+    await page.waitForFunction("document.title === 'Brand · Fast Lane'")
     const accent = "getComputedStyle(document.documentElement).getPropertyValue('--mantine-color-pine-6')"
     expect(await page.evaluate<string>(accent)).toBe('#1d4ed8')
     await page.evaluate("location.hash = '#/alerts'")

@@ -5,7 +5,8 @@ import { messages, pair, phrase, useMessages } from '../shared/messages.tsx'
 import { Empty, Panel, Reading, Rows, Status } from '../shared/parts.tsx'
 import { api, type OperatorAnswer, useRead } from './api.ts'
 import { operatorTexts } from './messages.ts'
-import { CustomerLink, Mono, RoleAct, useNote } from './parts.tsx'
+import { CustomerLink, Mono, useNote } from './parts.tsx'
+import { RoleAct } from './role-act.tsx'
 
 const codesMessages = messages({
   ...operatorTexts,

@@ -22,8 +22,9 @@ import {
 import { api, useMay, usePages, useRead } from './api.ts'
 import { operatorTexts } from './messages.ts'
 import { Events, Movements, OrderRows } from './money.tsx'
-import { Mono, OnceShown, RoleAct, useNote } from './parts.tsx'
+import { Mono, OnceShown, useNote } from './parts.tsx'
 import { CustomerPayments } from './payments.tsx'
+import { RoleAct } from './role-act.tsx'
 import { Services } from './services.tsx'
 
 const customerMessages = messages({

@@ -7,7 +7,8 @@ import { useMessages } from '../shared/messages.tsx'
 import { Cell, OnOff, Page, PagedRows, Panel } from '../shared/parts.tsx'
 import { api, usePages } from './api.ts'
 import { operatorMessages } from './messages.ts'
-import { Nothing, RoleAct } from './parts.tsx'
+import { Nothing } from './parts.tsx'
+import { RoleAct } from './role-act.tsx'
 
 export function CustomersPage() {
   const { t, format } = useMessages(operatorMessages)

@@ -7,7 +7,8 @@ import { Facts, PagedRows, Rows, Status, type Tone } from '../shared/parts.tsx'
 import { tradeMessages } from '../shared/trade.ts'
 import { api, type OperatorAnswer, usePages, useRead } from './api.ts'
 import { operatorTexts } from './messages.ts'
-import { Mono, Nothing, RoleAct } from './parts.tsx'
+import { Mono, Nothing } from './parts.tsx'
+import { RoleAct } from './role-act.tsx'
 
 const exitMessages = messages({
   ...operatorTexts,

@@ -5,7 +5,8 @@ import { Facts, Notice, Panel, Status } from '../shared/parts.tsx'
 import { orderName, tradeMessages } from '../shared/trade.ts'
 import { api, type OperatorAnswer, useRead } from './api.ts'
 import { operatorTexts } from './messages.ts'
-import { CustomerLink, OnceShown, RoleAct } from './parts.tsx'
+import { CustomerLink, OnceShown } from './parts.tsx'
+import { RoleAct } from './role-act.tsx'
 
 const saleMessages = messages({
   ...operatorTexts,

@@ -7,13 +7,13 @@ import { Figure } from '../shared/parts.tsx'
 import { useMay } from './api.ts'
 import { operatorMessages } from './messages.ts'
 import { OverviewPage } from './overview.tsx'
-import { SearchPage, useSearchKey } from './search.tsx'
-import { NextStep, SetupPage, useIsSandbox, useNextStep } from './setup.tsx'
+import { useSearchKey } from './search-key.ts'
+import { NextStep, useIsSandbox, useNextStep } from './setup.tsx'
 
 /** Opened by Ctrl K. */
 const Palette = lazy(() => import('./palette.tsx'))
 
-/** Most pages are loaded when they are opened, so that the overview is shown sooner. */
+/** Every page but the overview is loaded when it is opened, so that the first page is shown sooner. */
 const AbusePage = lazyPage(async () => (await import('./abuse.tsx')).AbusePage)
 const AccountPage = lazyPage(async () => (await import('../shared/account/page.tsx')).AccountPage)
 const ActivityPage = lazyPage(async () => (await import('./activity.tsx')).ActivityPage)
@@ -33,6 +33,8 @@ const PaymentsPage = lazyPage(async () => (await import('./payments.tsx')).Payme
 const PricesPage = lazyPage(async () => (await import('./prices.tsx')).PricesPage)
 const ProxyPage = lazyPage(async () => (await import('./proxy.tsx')).ProxyPage)
 const ReportsPage = lazyPage(async () => (await import('./reports.tsx')).ReportsPage)
+const SearchPage = lazyPage(async () => (await import('./search.tsx')).SearchPage)
+const SetupPage = lazyPage(async () => (await import('./setup-page.tsx')).SetupPage)
 const StockPage = lazyPage(async () => (await import('./stock.tsx')).StockPage)
 const VerifyPage = lazyPage(async () => (await import('./verify.tsx')).VerifyPage)
 const VpnPage = lazyPage(async () => (await import('./vpn.tsx')).VpnPage)

@@ -1,24 +1,22 @@
 import type { Node } from '../client/operator.ts'
 import { filled } from '../shared/act.tsx'
-import { useNow } from '../shared/browser.ts'
 import { useMessages } from '../shared/messages.tsx'
-import { Cell, Page, Panel, ReadRows, Status } from '../shared/parts.tsx'
+import { Page, Panel, ReadRows } from '../shared/parts.tsx'
 import { tradeMessages } from '../shared/trade.ts'
-import { api, useMay, useRead } from './api.ts'
+import { api, useRead } from './api.ts'
 import { AddExit, Exits } from './exits.tsx'
 import { LiveMap } from './map.tsx'
 import { operatorMessages } from './messages.ts'
-import { Nothing, OnceShown, RoleAct } from './parts.tsx'
-
-const everyMs = 5_000
-const minuteMs = 60_000
+import { NodesTable } from './nodes-table.tsx'
+import { OnceShown } from './parts.tsx'
+import { RoleAct } from './role-act.tsx'
 
 export function NetworkPage() {
   const { t } = useMessages(operatorMessages)
   return (
     <Page title={t.network} actions={<AddNode />}>
       <Panel title={t.nodes}>
-        <NodesTable hasActions />
+        <NodesTable actionsOf={(node) => <NodeActions node={node} isInRow />} />
       </Panel>
       <LiveMap />
       <Panel title={t.vpnUsage}>
@@ -31,52 +29,6 @@ export function NetworkPage() {
         <Exits />
       </Panel>
     </Page>
-  )
-}
-
-export function NodeStatus({ node }: { readonly node: Node }) {
-  const { t } = useMessages(operatorMessages)
-  if (node.state === 'closed') return <Status tone="quiet">{t.closed}</Status>
-  if (node.state === 'offline' && node.last_seen_at === null) return <Status tone="quiet">{t.neverStarted}</Status>
-  if (node.state === 'offline') return <Status tone="bad">{t.offline}</Status>
-  return node.drained_at === null ? <Status tone="good">{t.online}</Status> : <Status tone="warn">{t.draining}</Status>
-}
-
-export function NodesTable({ hasActions = false }: { readonly hasActions?: boolean }) {
-  const { t, format } = useMessages(operatorMessages)
-  const nowAt = useNow(everyMs)
-  const may = useMay()
-  const nodes = useRead('listNodes', {}, { everyMs })
-  const orDash = (value: number | null, write: (value: number) => string) => (value === null ? '—' : write(value))
-  return (
-    <ReadRows
-      label={t.nodes}
-      of={nodes}
-      keyOf={(row) => row.node_id}
-      empty={<Nothing icon="nodes" about={t.noNodesYet} />}
-      columns={(column) => [
-        column(t.name, (row) => (
-          <Cell note={[t.nodeKinds[row.kind], row.location].filter((each) => each !== '').join(' · ')}>
-            <a href={`#/network/${row.name}`}>{row.name}</a>
-          </Cell>
-        )),
-        column(t.status, (row) => <NodeStatus node={row} />),
-        column.number(t.lag, (row) =>
-          orDash(row.state === 'online' ? row.lag_ms : null, (ms) => t.ms(format.number(ms))),
-        ),
-        column.number(t.tunnels, (row) => orDash(row.state === 'online' ? row.tunnels : null, format.number)),
-        column.number(t.relayed, (row) => orDash(row.carried_bytes, format.bytes)),
-        column(t.seen, (row) =>
-          row.last_seen_at === null
-            ? t.never
-            : format.away(
-                row.last_seen_at,
-                Math.max(nowAt, Date.parse(row.last_seen_at) + (row.state === 'online' ? 0 : minuteMs)),
-              ),
-        ),
-        ...(hasActions && may('closeNode') ? [column.action(t.open, (row) => <NodeActions node={row} isInRow />)] : []),
-      ]}
-    />
   )
 }
 

@@ -8,8 +8,10 @@ import { messages, pair, phrase, useMessages } from '../shared/messages.tsx'
 import { Facts, Notice, Page, Panel, Reading, Rows } from '../shared/parts.tsx'
 import { api, type OperatorAnswer, useRead } from './api.ts'
 import { operatorTexts } from './messages.ts'
-import { NodeActions, NodeStatus } from './network.tsx'
-import { Mono, OnceShown, RoleAct } from './parts.tsx'
+import { NodeActions } from './network.tsx'
+import { NodeStatus } from './nodes-table.tsx'
+import { Mono, OnceShown } from './parts.tsx'
+import { RoleAct } from './role-act.tsx'
 
 const nodeMessages = messages({
   ...operatorTexts,

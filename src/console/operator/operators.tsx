@@ -4,7 +4,8 @@ import { useMessages } from '../shared/messages.tsx'
 import { Page, Panel, ReadRows } from '../shared/parts.tsx'
 import { api, useMay, useRead } from './api.ts'
 import { operatorMessages } from './messages.ts'
-import { OnceShown, RoleAct } from './parts.tsx'
+import { OnceShown } from './parts.tsx'
+import { RoleAct } from './role-act.tsx'
 
 type Role = Operator['role']
 

@@ -7,7 +7,8 @@ import { orderName, tradeMessages } from '../shared/trade.ts'
 import { api, type OperatorAnswer, useRead } from './api.ts'
 import { operatorMessages } from './messages.ts'
 import { Events, Movements } from './money.tsx'
-import { CustomerLink, Mono, RoleAct, useNote } from './parts.tsx'
+import { CustomerLink, Mono, useNote } from './parts.tsx'
+import { RoleAct } from './role-act.tsx'
 
 export function OrderStory({ id }: { readonly id: string }) {
   const found = useRead('getOrderStory', { params: { order_id: id } })

@@ -1,20 +1,10 @@
 import { Text } from '@mantine/core'
-import type { Operations } from '../client/operator.ts'
-import { Act, type ActField, type ActProps } from '../shared/act.tsx'
+import type { ActField } from '../shared/act.tsx'
 import { Listing } from '../shared/copy.tsx'
 import type { DrawingName } from '../shared/drawings.tsx'
 import { names, pair, translated, useMessages } from '../shared/messages.tsx'
 import { Empty } from '../shared/parts.tsx'
-import { useMay } from './api.ts'
 import { operatorMessages } from './messages.ts'
-
-type RoleActProps<Done> = ActProps<Done> & { readonly operation: keyof Operations }
-
-/** A button for an operation, hidden if the operator's role may not call it. */
-export function RoleAct<Done>({ operation, ...props }: RoleActProps<Done>) {
-  const may = useMay()
-  return may(operation) ? <Act {...props} /> : null
-}
 
 /** The field of a note, labelled with its readers: the API says of each operation whether the customer sees it. */
 export function useNote(readers: 'customer' | 'operators'): ActField {

@@ -23,8 +23,9 @@ import { methodNames } from '../shared/trade.ts'
 import { api, type OperatorAnswer, useMay, usePages, useRead } from './api.ts'
 import { CodesTab } from './codes.tsx'
 import { operatorTexts } from './messages.ts'
-import { CustomerLink, Nothing, paymentStates, RoleAct, useNote } from './parts.tsx'
+import { CustomerLink, Nothing, paymentStates, useNote } from './parts.tsx'
 import { ProvidersTab } from './providers.tsx'
+import { RoleAct } from './role-act.tsx'
 
 const paymentsMessages = messages({
   ...operatorTexts,

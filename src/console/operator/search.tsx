@@ -9,6 +9,7 @@ import { methodNames, orderName, tradeMessages } from '../shared/trade.ts'
 import { type OperatorAnswer, useRead } from './api.ts'
 import { operatorTexts } from './messages.ts'
 import { CustomerLink, Mono, paymentStates } from './parts.tsx'
+import { searchInputId } from './search-key.ts'
 
 export const searchMessages = messages({
   ...operatorTexts,
@@ -50,27 +51,6 @@ export const pathOf: Readonly<Record<Match['kind'], (match: Match) => string>> =
   payment: ({ id }) => `/payments/${id}`,
 }
 
-const inputId = 'search-text'
-const isEditable = (target: EventTarget | null): boolean =>
-  target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName))
-
-/** Opens the search when `/` is pressed outside a field and without an open dialog. */
-export function useSearchKey(): void {
-  useEffect(() => {
-    const onKey = (event: KeyboardEvent) => {
-      const hasModifier = event.ctrlKey || event.metaKey || event.altKey
-      if (event.key !== '/' || hasModifier || isEditable(event.target)) return
-      if (document.querySelector('[role=dialog]')) return
-      event.preventDefault()
-      const shown = document.getElementById(inputId)
-      if (shown) shown.focus()
-      else void go('/search')
-    }
-    addEventListener('keydown', onKey)
-    return () => removeEventListener('keydown', onKey)
-  }, [])
-}
-
 /** The text behind `?q=` of the page's own address, so that the way back shows the same matches. */
 const sought = (): string => new URLSearchParams(location.hash.split('?')[1] ?? '').get('q') ?? ''
 
@@ -91,7 +71,7 @@ export function SearchPage() {
       <Panel className="stack">
         <Form onSubmit={() => first && void go(pathOf[first.kind](first))}>
           <TextInput
-            id={inputId}
+            id={searchInputId}
             ref={input}
             type="search"
             label={t.whatToFind}

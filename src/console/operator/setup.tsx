@@ -1,15 +1,14 @@
 import { Text } from '@mantine/core'
 import { usePath } from '../shared/browser.ts'
 import { messages, pair, phrase, useMessages } from '../shared/messages.tsx'
-import { Notice, Page, Panel, Reading, Status } from '../shared/parts.tsx'
+import { Notice, Panel } from '../shared/parts.tsx'
 import { type OperatorAnswer, useRead } from './api.ts'
-import { FirstSale } from './first-sale.tsx'
 import { operatorTexts } from './messages.ts'
 
-type Setup = OperatorAnswer<'getSetup'>
+export type Setup = OperatorAnswer<'getSetup'>
 type Step = Setup['steps'][number]['step']
 
-const setupMessages = messages({
+export const setupMessages = messages({
   ...operatorTexts,
   setupAbout: pair(
     'The shop checks each step itself, every 5 seconds.',
@@ -62,7 +61,7 @@ const setupMessages = messages({
   },
 })
 
-const pageOf: Readonly<Record<Step, string | undefined>> = {
+export const pageOf: Readonly<Record<Step, string | undefined>> = {
   address: undefined,
   prices: '/prices',
   node: '/network',
@@ -96,7 +95,7 @@ export function NextStep() {
   )
 }
 
-const useSetup = () => useRead('getSetup', {}, { everyMs: 5_000 })
+export const useSetup = () => useRead('getSetup', {}, { everyMs: 5_000 })
 
 /** On the overview of a production shop that is not set up yet. */
 export function SetupPanel() {
@@ -108,53 +107,6 @@ export function SetupPanel() {
   return (
     <Panel title={t.setup} aside={<a href="#/setup">{t.goOn}</a>}>
       <Text>{t.progress(format.number(done), format.number(data.steps.length))}</Text>
-    </Panel>
-  )
-}
-
-export function SetupPage() {
-  const { t } = useMessages(setupMessages)
-  return (
-    <Page title={t.setup} about={t.setupAbout}>
-      <Reading of={useSetup()}>
-        {(setup) => (
-          <>
-            <Steps of={setup.steps} />
-            <FirstSale of={setup} />
-          </>
-        )}
-      </Reading>
-    </Page>
-  )
-}
-
-function Steps({ of }: { readonly of: Setup['steps'] }) {
-  const { t } = useMessages(setupMessages)
-  const next = of.find((each) => !each.done)?.step
-  return (
-    <Panel>
-      {next === undefined && <Text>{t.allReady}</Text>}
-      <ol className="setup-steps">
-        {of.map(({ step, done }) => (
-          <li key={step} aria-current={step === next ? 'step' : undefined}>
-            <div className="line ends">
-              {pageOf[step] === undefined ? (
-                <strong>{t.steps[step]}</strong>
-              ) : (
-                <a href={`#${pageOf[step]}`}>
-                  <strong>{t.steps[step]}</strong>
-                </a>
-              )}
-              <Status tone={done ? 'good' : 'warn'}>{done ? t.ready : t.missing}</Status>
-            </div>
-            {!done && (
-              <Text size="sm" c="dimmed">
-                {t.abouts[step]}
-              </Text>
-            )}
-          </li>
-        ))}
-      </ol>
     </Panel>
   )
 }

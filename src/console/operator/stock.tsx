@@ -7,7 +7,8 @@ import { Facts, Page, PagedRows, Panel, Reading, ReadRows } from '../shared/part
 import { api, useMay, usePages, useRead } from './api.ts'
 import { operatorTexts } from './messages.ts'
 import { Stock } from './overview.tsx'
-import { CustomerLink, Mono, Nothing, RoleAct, useNote } from './parts.tsx'
+import { CustomerLink, Mono, Nothing, useNote } from './parts.tsx'
+import { RoleAct } from './role-act.tsx'
 
 const stockMessages = messages({
   ...operatorTexts,
