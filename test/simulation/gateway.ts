@@ -100,6 +100,11 @@ export class Gateway {
       })
   }
 
+  /** Tunnels are open. */
+  get isBusy(): boolean {
+    return this.tunnels.size > 0
+  }
+
   kill(why: string): void {
     this.process?.crash(why)
   }
