@@ -382,7 +382,10 @@ describe.each([...enginesOf('postgres')])('customer and operator accounts in the
     await other.context.close()
     await changing.getByLabel('Current password').fill(`${password} 2`)
     await changing.getByLabel('New password').fill(password)
+    // The page still shows that the first change was made.
+    const changed = page.waitForResponse(/\/password$/)
     await press('Set the password')
+    expect((await changed).status()).toBe(200)
     await changing.getByText('Password changed.').waitFor()
     shop.clock.advance(stepMs)
     const secret = await switchOn()
