@@ -1,5 +1,5 @@
 /** Time limit against hangs, also for an overloaded machine. Promises about time are measured by `startStopwatch`. */
-export const waitLimitMs = 45_000
+export const waitLimitMs = 180_000
 
 /** Polls until the condition holds; fails after the limit. */
 export async function until(isTrue: () => boolean, maxMs = waitLimitMs): Promise<void> {
