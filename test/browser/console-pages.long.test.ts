@@ -57,7 +57,7 @@ const ofOperators = [
   '/account',
 ]
 const phone = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true }
-const maxBytes = 250_000
+const maxBytes = 200_000
 
 describe('pages of the console', () => {
   let shop: Service

@@ -49,7 +49,9 @@ describe.each([...enginesOf('postgres')])('the secret link of a VPN subscription
     expect(policy).not.toMatch(/unsafe|https?:|\*/)
     const page = await answer.text()
     expect(page).toContain('<svg ')
-    expect(page).toMatch(/<body>\s*<header><span>Turnpike<\/span><\/header>\s*<main class="card">[^]*<\/main>\s*<\/body>/)
+    expect(page).toMatch(
+      /<body>\s*<header><span>Turnpike<\/span><\/header>\s*<main class="card">[^]*<\/main>\s*<\/body>/,
+    )
     expect(page).toContain('Anna&#39;s')
     expect(page).not.toMatch(/<script|<link|<iframe|src=|url\(|@import/)
     expect(page).not.toContain('PrivateKey')
