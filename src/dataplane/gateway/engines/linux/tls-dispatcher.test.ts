@@ -323,7 +323,9 @@ async function catchClientHello(): Promise<Buffer> {
 }
 
 test('handshakes are answered in the order of their ClientHellos', async () => {
-  const { front, stop } = open()
+  const { engine, front, stop } = open()
+  // A reactor that still starts would answer its first clients after all others.
+  await until(() => engine.threads.every(({ memory }) => memory.isServing && memory.isDirect))
   const hello = await catchClientHello()
   const sockets: Socket[] = []
   const answered: number[] = []
