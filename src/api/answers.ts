@@ -114,7 +114,7 @@ export function chargedBy({
   details,
 }: Pick<Refusal, 'code' | 'reason'> & { readonly params?: object; readonly details?: unknown }): boolean | null {
   if (typeof details === 'object' && details && 'charged' in details && details.charged === true) return true
-  const isNotBegun = 'problem' in params && ['closed', 'missing'].includes(String(params.problem))
+  const isNotBegun = 'problem' in params && ['closed', 'missing', 'stalled'].includes(String(params.problem))
   return code === 'internal_error' || (reason === 'database_unavailable' && !isNotBegun) ? null : false
 }
 

@@ -313,11 +313,13 @@ describe.each([...engines])('the HTTP interface on %s', (engine) => {
     expect(await send('/balance', authorized)).toEqual([405, undefined])
     const faults = ['internal_error', 'database_unavailable', 'database_busy'] as const
     expect(faults.map((reason) => chargedBy({ code: codeOf(reason), reason }))).toEqual([null, null, false])
-    const problems = ['late', 'changed', 'closed', 'missing']
+    const problems = ['late', 'changed', 'unconfirmed', 'closed', 'missing', 'stalled']
     const unavailable = { code: 'unavailable', reason: 'database_unavailable' } as const
     expect(problems.map((problem) => chargedBy({ ...unavailable, params: { problem } }))).toEqual([
       null,
       null,
+      null,
+      false,
       false,
       false,
     ])

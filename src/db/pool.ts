@@ -21,6 +21,12 @@ export const shippedLimits = {
   statementMs: 15_000,
   /** For any answer. After that the server hangs, or its machine is gone. */
   silentMs: 18_000,
+  /** For the answer to a COMMIT, which waits for the standby of a synchronous replication. */
+  commitMs: 8_000,
+  /** A COMMIT that took longer is confirmed by a second one: its wait may have been cancelled on the server. */
+  trustedCommitMs: 50,
+  /** A confirmation that took longer proves nothing, for the same reason. */
+  confirmMs: 1_000,
 }
 export type PoolLimits = Readonly<typeof shippedLimits>
 
@@ -39,7 +45,14 @@ export type PooledConnection = {
   /** Throws the connection away. */
   close(): void
   isLost: boolean
+  /** A COMMIT is not answered yet. The server would keep its backend and locks, so the connection is not given up. */
+  isCommitting: boolean
+  /** The server's process behind the connection; undefined before its first transaction. */
+  backend?: Backend | undefined
 }
+
+/** A process of a server, and when that server was started: another one may use the number too. */
+export type Backend = { readonly pid: number; readonly startedAt: string }
 
 type Waits = (line: PooledConnection | Promise<PooledConnection>) => void
 
@@ -81,8 +94,9 @@ export class Pool {
     }
   }
 
-  take(): PooledConnection | Promise<PooledConnection> {
-    return this.#free.pop() ?? this.#next()
+  /** `waitMs` is what a caller who has waited already may still wait. */
+  take(waitMs?: number): PooledConnection | Promise<PooledConnection> {
+    return this.#free.pop() ?? this.#next(waitMs)
   }
 
   giveBack(line: PooledConnection): void {
@@ -116,10 +130,10 @@ export class Pool {
     this.silence.stop()
   }
 
-  #next(): Promise<PooledConnection> {
+  #next(waitMs?: number): Promise<PooledConnection> {
     if (this.#whenEmpty) return Promise.reject(closed())
     // A connection that another caller is opening may succeed although this one failed.
-    return this.#mayOpen() ? this.#openOrWait(() => this.#lines.size + this.#opening > 0) : this.#wait()
+    return this.#mayOpen() ? this.#openOrWait(() => this.#lines.size + this.#opening > 0) : this.#wait(waitMs)
   }
 
   #mayOpen(): boolean {
@@ -137,10 +151,10 @@ export class Pool {
     }
   }
 
-  #wait(): Promise<PooledConnection> {
+  #wait(waitMs: number = this.limits.poolWaitMs): Promise<PooledConnection> {
     const { promise, resolve, reject } = Promise.withResolvers<PooledConnection>()
     const queue = isUrgent() ? this.#urgent : this.#waiting
-    const listener = this.silence.listen(this.limits.poolWaitMs, () => {
+    const listener = this.silence.listen(waitMs, () => {
       queue.delete(waits)
       reject(unavailable('closed', new Error('no connection was free in time')))
     })
@@ -202,13 +216,15 @@ export class Pool {
     }
     const listenFor = (silentMs: number): Listener =>
       this.silence.listen(silentMs, () => {
+        if (line.isCommitting) return
         line.wasSilent = true
         // Idle connections are likely to be silent, too.
         this.renew(line)
       })
     const client = connection as unknown as Client
     const listener = listenFor(this.limits.silentMs)
-    const line: PooledConnection = { client, listener, listenFor, close, isLost: false, wasSilent: false }
+    const state = { isLost: false, wasSilent: false, isCommitting: false }
+    const line: PooledConnection = { client, listener, listenFor, close, ...state }
     return line
   }
 

@@ -1,26 +1,25 @@
 import { Refusal } from '../core/refusal.ts'
 import { Bundle } from './bundle.ts'
 import {
-  isCut,
-  isFatal,
-  isMissingTable,
-  isOutdated,
-  late,
-  Pool,
-  type PooledConnection,
-  type PoolLimits,
-  shippedLimits,
-  stateOf,
-} from './pool.ts'
-import { toBound } from './portable.ts'
-import { type Listener, Silence } from './silence.ts'
-import { ConstraintViolation, type Database, type Reader, type Tx, unavailable, type Value } from './transaction.ts'
+  type CommitOutcome,
+  type Connections,
+  commitOn,
+  named,
+  noteBackend,
+  type Speech,
+  Stale,
+  speakOn,
+  writeIfNothing,
+} from './commit.ts'
+import { isCut, isFatal, isMissingTable, late, Pool, type PoolLimits, shippedLimits, stateOf } from './pool.ts'
+import { Silence } from './silence.ts'
+import { type Database, type Reader, type Tx, unavailable, type Value } from './transaction.ts'
+import { WaitingCommits } from './waiting-commits.ts'
 import { WriteCheck, type WriteProblem, writeTryBytes } from './write-check.ts'
+import { WritePermits, writersOf } from './write-permits.ts'
 
 /** More connections than the server's cores only wait for one another. */
 const poolSize = 12
-/** Limit of the protocol. */
-const maxParameters = 65_535
 /** How often a transaction is retried after a deadlock. */
 const maxAttempts = 6
 /** Timeout of a statement in background work. */
@@ -34,7 +33,10 @@ export function openPostgres(
   silence = new Silence(),
 ): Database {
   const pool = new Pool(url, size, limits, silence)
-  const writes = new WriteCheck(async (hasFailed) => (hasFailed ? tryToGrow(pool) : undefined))
+  const waiting = new WaitingCommits(url, limits, silence)
+  const permits = new WritePermits(writersOf(size), limits.poolWaitMs, silence, () => waiting.count > 0)
+  const server: Connections = { pool, silence, waiting, permits }
+  const writes = new WriteCheck(async (hasFailed) => (hasFailed ? tryToGrow(server) : undefined))
   const noting = async <Result>(done: Promise<Result>): Promise<Result> => {
     try {
       return await done
@@ -49,12 +51,12 @@ export function openPostgres(
     transact: (work, pace) =>
       noting(
         pace === 'unhurried'
-          ? transact(pool, settingOf(unhurried, work), unhurriedSilentMs)
-          : transact(pool, work, limits.silentMs),
+          ? transact(server, settingOf(unhurried, work), unhurriedSilentMs)
+          : transact(server, work, limits.silentMs),
       ),
-    transactLong: (work) => noting(transact(pool, settingOf(byIndex, work), unhurriedSilentMs)),
+    transactLong: (work) => noting(transact(server, settingOf(byIndex, work), unhurriedSilentMs)),
     findWriteProblem: () => writes.check(),
-    snapshot: (work) => readOnce(pool, settingOf(unhurried, work)),
+    snapshot: (work) => readOnce(server, settingOf(unhurried, work)),
     close: () => pool.close(),
   }
 }
@@ -62,7 +64,7 @@ export function openPostgres(
 const rowBytes = 4000
 
 /** Adds pages to a temporary table, which needs space on the disk but not in the log, and rolls them back. */
-async function tryToGrow(pool: Pool): Promise<WriteProblem | undefined> {
+async function tryToGrow(server: Connections): Promise<WriteProblem | undefined> {
   const problem: { found?: WriteProblem | undefined } = {}
   const work = async (tx: Tx): Promise<never> => {
     await tx.run('CREATE TEMPORARY TABLE write_try (content TEXT)')
@@ -72,7 +74,7 @@ async function tryToGrow(pool: Pool): Promise<WriteProblem | undefined> {
     await tx.run(`INSERT INTO write_try SELECT REPEAT('x', ${rowBytes}) FROM GENERATE_SERIES(1, ${rows})`)
     throw new OnlyTried()
   }
-  await transact(pool, work, pool.limits.silentMs).catch((error: unknown) => {
+  await transact(server, work, server.pool.limits.silentMs).catch((error: unknown) => {
     if (!(error instanceof OnlyTried)) problem.found = isFull(error) ? 'disk_full' : 'unwritable'
   })
   return problem.found
@@ -111,18 +113,21 @@ const settingOf =
   }
 
 /** A snapshot's reader may have side effects, so it is never retried. */
-async function readOnce<Result>(pool: Pool, work: Work<Result>): Promise<Result> {
+async function readOnce<Result>(server: Connections, work: Work<Result>): Promise<Result> {
   try {
-    return await attemptOnce(pool, 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY', work, unhurriedSilentMs)
+    return await attemptOnce(server, snapshotBegin, work, unhurriedSilentMs)
   } catch (error) {
     throw toPublic(causeOf(error))
   }
 }
 
-async function transact<Result>(pool: Pool, work: Work<Result>, silentMs: number): Promise<Result> {
+const snapshotBegin = 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY'
+const writingBegin = 'BEGIN READ WRITE'
+
+async function transact<Result>(server: Connections, work: Work<Result>, silentMs: number): Promise<Result> {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await attemptOnce(pool, 'BEGIN READ WRITE', work, silentMs)
+      return await attemptOnce(server, writingBegin, work, silentMs)
     } catch (error) {
       const isStale = error instanceof Stale
       if (!(isStale || isRetriable(error)) || attempt >= maxAttempts) throw toPublic(causeOf(error))
@@ -133,66 +138,39 @@ async function transact<Result>(pool: Pool, work: Work<Result>, silentMs: number
   }
 }
 
-/** Nothing was done, because the connection was stale; another one retries. */
-class Stale extends Error {}
-
 const causeOf = (error: unknown): unknown => (error instanceof Stale ? error.cause : error)
 
-/** Pipelines statements. A failed unawaited statement is kept until the commit, which then rolls back. */
-function speakOn(line: PooledConnection, listener: Listener) {
-  const sent: Promise<void>[] = []
-  let failure: { readonly reason: unknown } | undefined
-  let wasAnswered = false
-  let isCommitting = false
-  const heard = (): void => {
-    listener.heard()
-    wasAnswered = true
+/** A connection, and for a transaction that writes its permit. */
+async function takeLine({ pool, permits }: Connections, isWriting: boolean) {
+  const waitedMs = isWriting ? await permits.take() : 0
+  const release = (): void => {
+    if (isWriting) permits.giveBack()
   }
-  const failed = (reason: unknown): void => {
-    listener.heard()
-    failure ??= { reason }
-  }
-  const dispatch = (sql: string, values: readonly Value[] = []): Promise<unknown> => {
-    // Thrown here, it rolls the transaction back; a refused send would be missing from the transaction.
-    if (values.length > maxParameters) throw new RangeError('a statement has more values than can be sent')
-    const answer = line.client.unsafe(sql, toBound(values)).execute()
-    listener.sent()
-    sent.push(answer.then(heard, failed))
-    return answer
-  }
-  return {
-    dispatch,
-
-    commit: (): void => {
-      isCommitting = true
-      void dispatch('COMMIT')
-    },
-
-    /** Waits for every statement, then throws the first failure; later ones are its echo. */
-    settle: async (): Promise<void> => {
-      await Promise.all(sent)
-      if (failure) await named(Promise.reject(failure.reason))
-    },
-
-    /** Set if nothing was done, so that a retry is safe: the connection was dead, or had outdated plans. */
-    findStale: (cause: unknown): Stale | undefined => {
-      if (!failure) return undefined
-      const wasOver = isCut(failure.reason) && !wasAnswered && !isCommitting && !line.wasSilent
-      return wasOver || isOutdated(failure.reason)
-        ? new Stale('a connection was of no use any more', { cause })
-        : undefined
-    },
+  try {
+    const line = await pool.take(pool.limits.poolWaitMs - waitedMs)
+    const giveBack = (): void => {
+      line.isCommitting = false
+      pool.giveBack(line)
+      release()
+    }
+    return { line, giveBack }
+  } catch (error) {
+    release()
+    throw error
   }
 }
 
-async function attemptOnce<Result>(pool: Pool, begin: string, work: Work<Result>, silentMs: number): Promise<Result> {
-  const line = await pool.take()
-  const listener = silentMs === pool.limits.silentMs ? line.listener : line.listenFor(silentMs)
-  const { dispatch, commit, settle, findStale } = speakOn(line, listener)
+/** An INSERT that writes a row whatever the tables hold. */
+const alwaysWrites = (sql: string): boolean =>
+  /^\s*INSERT INTO \w+ *\([^()]*\)\s*VALUES\b/i.test(sql) && !/\bON\s+CONFLICT\b/i.test(sql)
+
+/** The transaction as its work sees it. `end` sends what is collected; `hasWritten` is true only if that is certain. */
+function openTx({ dispatch }: Speech) {
   const bundle = new Bundle()
-  let open = true
+  let isOpen = true
+  let hasWritten = false
   const assertOpen = (): void => {
-    if (!open) throw new Error('this transaction is over')
+    if (!isOpen) throw new Error('this transaction is over')
   }
   /** Sends the collected writes before the next query. */
   const flush = (): void => {
@@ -204,26 +182,56 @@ async function attemptOnce<Result>(pool: Pool, begin: string, work: Work<Result>
     flush()
     return dispatch(sql, values)
   }
-  const gather = (sql: string, values: readonly Value[] = []): void => {
+  const send = (sql: string, values: readonly Value[] = []): void => {
     assertOpen()
+    hasWritten ||= alwaysWrites(sql)
     if (bundle.add(sql, values)) return
     flush()
     if (!bundle.add(sql, values)) void dispatch(sql, values)
   }
+  const run = async (sql: string, values?: readonly Value[]): Promise<number> => {
+    const count = countOf(await named(ask(sql, values)))
+    hasWritten ||= count > 0 && !/^\s*SELECT\b/i.test(sql)
+    return count
+  }
+  const tx: Tx = { ...readerWith(ask), run, send }
+  const end = (): { readonly hasWritten: boolean } => {
+    flush()
+    isOpen = false
+    return { hasWritten }
+  }
+  const abandon = (): void => {
+    isOpen = false
+  }
+  return { tx, end, abandon }
+}
+
+async function attemptOnce<Result>(
+  server: Connections,
+  begin: string,
+  work: Work<Result>,
+  silentMs: number,
+): Promise<Result> {
+  const { pool } = server
+  const isWriting = begin === writingBegin
+  const { line, giveBack } = await takeLine(server, isWriting)
+  const listener = silentMs === pool.limits.silentMs ? line.listener : line.listenFor(silentMs)
+  const speech = speakOn(line, listener)
+  const { dispatch, settle, findStale } = speech
+  const { tx, end, abandon } = openTx(speech)
+  let outcome: CommitOutcome | undefined
   try {
     void dispatch(begin)
-    const result = await work({
-      ...readerWith(ask),
-      run: async (sql, values) => countOf(await named(ask(sql, values))),
-      send: gather,
-    })
-    flush()
-    commit()
-    open = false
-    await settle()
+    noteBackend(line, dispatch)
+    const result = await work(tx)
+    const { hasWritten } = end()
+    if (isWriting && !hasWritten) void dispatch(writeIfNothing)
+    outcome = await commitOn(server, line, speech, isWriting, giveBack)
+    if (outcome !== 'done') throw unavailable('unconfirmed', undefined)
     return result
   } catch (error) {
-    open = false
+    if (outcome) throw error
+    abandon()
     const first = await settle().then(
       () => error,
       (failure: unknown) => failure as Error,
@@ -239,7 +247,7 @@ async function attemptOnce<Result>(pool: Pool, begin: string, work: Work<Result>
     // so the first failure is the cause.
     throw ['25P02', '25006'].includes(stateOf(error)) ? first : error
   } finally {
-    pool.giveBack(line)
+    if (outcome !== 'left') giveBack()
   }
 }
 
@@ -262,18 +270,6 @@ function readerWith(ask: (sql: string, values?: readonly Value[]) => Promise<unk
 const countOf = (answer: unknown): number => Number((answer as { count?: number | bigint | null }).count ?? 0)
 
 const isRetriable = (error: unknown): boolean => ['40001', '40P01'].includes(stateOf(error))
-
-async function named<Result>(answer: Promise<Result>): Promise<Result> {
-  try {
-    return await answer
-  } catch (error) {
-    const state = stateOf(error)
-    if (!state.startsWith('23')) throw error
-    throw new ConstraintViolation(state === '23505' ? 'unique' : state === '23514' ? 'check' : 'other', {
-      cause: error,
-    })
-  }
-}
 
 /** An unreachable, full or slow server is no fault: the customer may retry. */
 function toPublic(error: unknown): unknown {

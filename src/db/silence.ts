@@ -46,6 +46,24 @@ export class Silence {
     }
   }
 
+  /** Measures milliseconds in ticks. */
+  stopwatch(): () => number {
+    const since = this.#look
+    return () => (this.#look - since) * lookEveryMs
+  }
+
+  /** Whether the work ends within the time. A failure of the work is thrown. */
+  async isWithin(work: Promise<unknown>, maxMs: number): Promise<boolean> {
+    const { promise: late, resolve } = Promise.withResolvers<false>()
+    const listener = this.listen(maxMs, () => resolve(false))
+    listener.sent()
+    try {
+      return await Promise.race([work.then(() => true), late])
+    } finally {
+      listener.heard()
+    }
+  }
+
   stop(): void {
     this.#stop()
   }

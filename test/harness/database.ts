@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path'
 import { readMigrations } from '../../src/app/shop/database.ts'
 import { migrate } from '../../src/db/migrate.ts'
 import { openDatabase } from '../../src/db/open.ts'
+import { shippedLimits } from '../../src/db/pool.ts'
 import { openPostgres } from '../../src/db/postgres.ts'
 import type { Database } from '../../src/db/transaction.ts'
 import { emptyDatabase, readSchemaDigest } from './emptied-database.ts'
@@ -82,7 +83,14 @@ export function prepareFolder(folder: string, beginning: Beginning): string {
 export const fewConnections = 3
 
 /** Long timeouts. The shipped ones have their own tests; in all others a busy machine causes no timeout. */
-const longTimeouts = { poolWaitMs: 60_000, lockWaitMs: 60_000, statementMs: 70_000, silentMs: 80_000 }
+const longTimeouts = {
+  ...shippedLimits,
+  poolWaitMs: 60_000,
+  lockWaitMs: 60_000,
+  statementMs: 70_000,
+  commitMs: 80_000,
+  silentMs: 80_000,
+}
 
 /** Opens a database with these timeouts, as a second shop process. */
 export const openWithLongTimeouts = ({ address }: TestDatabase, connections?: number): Database =>

@@ -10,6 +10,8 @@ import { waitLimitMs } from './until.ts'
 export type Postgres = {
   readonly url: string
   stop(): Promise<void>
+  /** The folder of the server's files; undefined for a borrowed server. */
+  readonly data?: string
   /** The folder for a tablespace on a file system of `smallMb`, for the server and as this process sees it. */
   readonly small?: { readonly folder: string; readonly seen: string }
   /** Suspends every process of a test's own server, as on a machine that hangs, and resumes them. */
@@ -28,6 +30,8 @@ export type PostgresOptions = {
   readonly source?: Source
   readonly own?: boolean
   readonly smallMb?: number
+  /** The server follows this one as a physical replica, and can be promoted. It begins with a copy of its files. */
+  readonly standbyOf?: Postgres
   /** Settings beside the usual ones, such as `ssl=on`. A later one replaces an earlier one. */
   readonly settings?: readonly string[]
 }
@@ -58,7 +62,7 @@ const guardScript = `
 folder=$1; data=$2; bin=$3; shift 3
 trap '' INT TERM HUP
 exec 3<&0
-if "$bin/initdb" -D "$data" -U ${superuser} -A trust -E UTF8 --locale=C --no-sync </dev/null >"$folder/log" 2>&1; then
+if [ -f "$data/PG_VERSION" ] || "$bin/initdb" -D "$data" -U ${superuser} -A trust -E UTF8 --locale=C --no-sync </dev/null >"$folder/log" 2>&1; then
   "$bin/postgres" -D "$data" -k "" "$@" </dev/null 3<&- >>"$folder/log" 2>&1 &
   server=$!
   ( read -r _ <&3; while kill -QUIT $server 2>/dev/null; do sleep 0.1; done ) &
@@ -207,6 +211,7 @@ async function startBuild(build: Build, dropping: Dropping, options: PostgresOpt
     const data = durable ? join(folder, 'data') : await makeFolder(memoryFolder, dropping)
     try {
       const bin = await prepareBuild(build, folder, dropping)
+      if (options.standbyOf) await copyAsStandby(options.standbyOf, data, dropping)
       return await startServer(bin, { folder, data }, dropping, options)
     } catch (error) {
       for (const each of [folder, data]) await rm(each, { recursive: true, force: true })
@@ -214,6 +219,23 @@ async function startBuild(build: Build, dropping: Dropping, options: PostgresOpt
       if (!lostRace || attempt === maxAttempts) throw error
     }
   }
+}
+
+/** Copies the files of a running server by its own protocol for backups: not every build has pg_basebackup. */
+async function copyAsStandby(of: Postgres, data: string, dropping: Dropping): Promise<void> {
+  const { data: from = '' } = of
+  await administer(of.url, async (sql) => {
+    await sql.unsafe("SELECT pg_backup_start('standby', true)")
+    const copied = Bun.spawnSync([...dropping.prefix, 'cp', '-a', '--no-preserve=context', `${from}/.`, data])
+    const [row] = await sql.unsafe<{ labelfile: string }[]>('SELECT labelfile FROM pg_backup_stop(false)')
+    // Files that the server deletes meanwhile are not missed: its log of changes has what follows.
+    if (!existsSync(join(data, 'PG_VERSION'))) throw new StartFailure(copied.stderr.toString())
+    await rm(join(data, 'postmaster.pid'), { force: true })
+    await rm(join(data, 'postmaster.opts'), { force: true })
+    await Bun.write(join(data, 'backup_label'), row?.labelfile ?? '')
+    await Bun.write(join(data, 'standby.signal'), '')
+  })
+  giveAway(data, dropping)
 }
 
 class StartFailure extends Error {}
@@ -266,12 +288,13 @@ async function startServer(
   bin: string,
   { folder, data }: { readonly folder: string; readonly data: string },
   dropping: Dropping,
-  { durable = false, smallMb, settings: own = [] }: PostgresOptions,
+  { durable = false, smallMb, standbyOf, settings: own = [] }: PostgresOptions,
 ): Promise<Postgres> {
   const small = join(folder, 'small')
   const port = await findFreePort()
   const settings = ['listen_addresses=127.0.0.1', `port=${port}`, 'max_connections=400', 'shared_buffers=256MB']
   settings.push('log_min_messages=fatal', ...(durable ? [] : forgetful), ...own)
+  if (standbyOf) settings.push(`primary_conninfo=${conninfoOf(standbyOf.url)}`)
   const flags = settings.flatMap((setting) => ['-c', setting])
   const guard = Bun.spawn(
     [
@@ -321,11 +344,17 @@ async function startServer(
   guard.unref()
   return {
     url: `postgres://${superuser}@127.0.0.1:${port}/postgres`,
+    data,
     stop,
     ...(smallMb !== undefined && { small: { folder: small, seen: `/proc/${guard.pid}/root${small}` } }),
     hang: () => signal('SIGSTOP'),
     resume: () => signal('SIGCONT'),
   }
+}
+
+const conninfoOf = (url: string): string => {
+  const { hostname, port, username } = new URL(url)
+  return `host=${hostname} port=${port} user=${username} application_name=standby`
 }
 
 /** Runs the rest of the command with a small file system that only it sees. The server does not run as root. */

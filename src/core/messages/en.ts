@@ -12,6 +12,8 @@ const databaseProblems = {
   changed: 'The database was replaced by another state of it.',
   missing: 'The database does not exist.',
   closed: 'The database admits no connection now.',
+  unconfirmed: 'The database has not confirmed in time that a standby has the change.',
+  stalled: 'The database confirms no change now, so nothing was changed.',
 }
 
 const statuses: Readonly<Record<string, string>> = {

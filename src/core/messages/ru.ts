@@ -32,6 +32,8 @@ const databaseProblems: Readonly<Record<DatabaseProblem, string>> = {
   changed: 'База данных заменена другим её состоянием.',
   missing: 'Базы данных не существует.',
   closed: 'База данных сейчас не принимает соединений.',
+  unconfirmed: 'База данных не подтвердила вовремя, что изменение есть и на резервном сервере.',
+  stalled: 'База данных сейчас не подтверждает изменений, поэтому ничего не изменено.',
 }
 
 /** The Russian sentence of each reason for a refusal. */
