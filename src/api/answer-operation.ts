@@ -9,7 +9,7 @@ import { maxOrdinaryRows } from './bulk-turns.ts'
 import { type ChangeBudget, rowsChangedBy } from './change-budget.ts'
 import { languageOf } from './language.ts'
 import type { Limits } from './limits.ts'
-import { type Operation, takesKey } from './operation.ts'
+import { type Operation, readsManyRows, takesKey } from './operation.ts'
 import { toResponse } from './respond.ts'
 import { secretIn } from './session.ts'
 import { readFields, readQuery } from './validate.ts'
@@ -133,7 +133,8 @@ async function answerInTurn<By>(
   try {
     const { by: caller, name, customer } = await letInAgain()
     if (operation.method === 'POST') await assertNotPipelined(request, visit.hold)
-    const called = inVersion(visit.version, await runOperation(bound, { ...call, caller }))
+    const run = () => runOperation(bound, { ...call, caller })
+    const called = inVersion(visit.version, await (readsManyRows(operation) ? limits.onStandby(run) : run()))
     visit.isReplay = called.replayed
     visit.isSale = visit.isPurchase && !called.replayed
     visit.order = called.order ?? undefined

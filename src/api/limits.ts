@@ -19,7 +19,11 @@ export type Limits = {
   /** Ordinary requests that run, by customer or operator. */
   readonly semaphore: KeyedSemaphore
   readonly bulk: BulkTurns
+  /** Runs work that may read from a standby of the database. */
+  readonly onStandby: OnStandby
 }
+
+type OnStandby = <Result>(work: () => Promise<Result>) => Promise<Result>
 
 export type LimitDeps = {
   readonly readsPerMinute: number
@@ -36,6 +40,8 @@ export type LimitDeps = {
   readonly buckets?: OpenTokenBuckets
   readonly clock: Clock
   readonly requestId: () => string
+  /** Nothing is read from a standby by default. */
+  readonly onStandby?: OnStandby
 }
 
 export function createLimits(deps: LimitDeps): Limits {
@@ -47,6 +53,7 @@ export function createLimits(deps: LimitDeps): Limits {
     // Fewer permits than the database's connections.
     semaphore: new KeyedSemaphore(8, maxWaiting),
     bulk: new BulkTurns(deps.maxBulk ?? 1, deps.timing),
+    onStandby: deps.onStandby ?? ((work) => work()),
   }
 }
 

@@ -85,6 +85,8 @@ export type Operation<
   readonly isSecret: boolean
   /** How many rows it reads or changes if its request does not say. */
   readonly maxRows: number
+  /** Reads many rows although its answer is short, such as a search: a standby may answer it. */
+  readonly isWide: boolean
   /** The answer has sentences in the language that the request prefers. */
   readonly isTranslated: boolean
   /** Whether it makes a token, which is in its answer as `token`. */
@@ -92,6 +94,10 @@ export type Operation<
   /** The scope that a token or a session needs, where the method does not imply it. */
   readonly scope?: 'read' | 'pay' | 'trade'
 }
+
+/** Whether a standby may answer: a list, a search or a file. */
+export const readsManyRows = ({ method, maxRows, files, isWide }: Operation): boolean =>
+  method === 'GET' && (maxRows > 1 || files.length > 0 || isWide)
 
 export const scopeOf = ({ method, scope }: Pick<Operation, 'method' | 'scope'>) =>
   scope ?? (method === 'GET' ? 'read' : 'trade')
@@ -152,6 +158,7 @@ export const operationsOf =
       isRead: method === 'GET',
       isDestructive: false,
       isSecret: false,
+      isWide: false,
       maxRows: 'limit' in (shape.query?.shape ?? {}) ? usualLimit : 1,
       isTranslated: false,
       isIssuing: false,

@@ -17,6 +17,7 @@ import {
   advisePostgres,
   adviseProxies,
   adviseRanges,
+  adviseReplication,
   adviseShopClock,
   adviseUnproven,
 } from './advice.ts'
@@ -236,4 +237,30 @@ test('the doctor answers in Russian if the first of LC_ALL, LC_MESSAGES and LANG
   expect(toSummary(0, 0, 'en')).toBe('Nothing to do.')
   expect(toSummary(0, 1, 'en')).toBe('Nothing to do. 1 note.')
   expect(toSummary(2, 1, 'en')).toBe('2 checks failed.')
+})
+
+test('the doctor reports standbys that confirm commits, that do not, that are away or hidden, and slots that fill the disk', () => {
+  const standby = { name: 'db-2', state: 'sync' as const, lagBytes: 3e6 }
+  const alone = { isSynchronous: false, standbys: [], slots: [], waitingCommits: 0 }
+  expect(adviseReplication(alone)).toEqual([])
+  const inSync = adviseReplication({ ...alone, isSynchronous: true, standbys: [standby] })
+  expect(reasons(inSync)).toEqual([['ok', 'replication_synchronous']])
+  expect(inSync[0]?.says).toBe('1 of 1 standbys confirm each commit; the largest lag is 3 MB')
+  expect(reasons(adviseReplication({ ...alone, standbys: [{ ...standby, state: 'async' }] }))).toEqual([
+    ['note', 'replication_asynchronous'],
+  ])
+  expect(reasons(adviseReplication({ ...alone, isSynchronous: true, waitingCommits: 2 }))).toEqual([
+    ['wrong', 'replication_blocked'],
+    ['note', 'commits_waiting'],
+  ])
+  const hidden = { ...standby, state: null, lagBytes: null }
+  expect(reasons(adviseReplication({ ...alone, isSynchronous: true, standbys: [hidden] }))).toEqual([
+    ['note', 'replication_hidden'],
+  ])
+  const slots = [
+    { name: 'db_3', isRead: false, keptBytes: 2e9 },
+    { name: 'db_2', isRead: true, keptBytes: 2e9 },
+    { name: 'new', isRead: false, keptBytes: 0 },
+  ]
+  expect(reasons(adviseReplication({ ...alone, slots }))).toEqual([['wrong', 'slot_unread']])
 })

@@ -1,6 +1,7 @@
 import { type Bytes, toGigabytes } from '../../core/bytes.ts'
 import { toIso } from '../../core/time.ts'
 import { filesFor, roomWithin } from '../../dataplane/gateway/access/limits.ts'
+import type { Replication } from '../../db/replication.ts'
 import { maxUnstamped } from '../../db/row-history.ts'
 import type { PostgresSettings } from '../../db/server-settings.ts'
 import {
@@ -211,6 +212,32 @@ export function advisePostgres(server: Omit<PostgresSettings, 'engine' | 'nowMs'
   ]
   return advice.length > 0 ? advice : [ok(of, 'postgres_right', { version: Math.floor(server.version / 10_000) })]
 }
+
+const megabyte = 1e6
+/** The log of changes that a slot without a reader may keep before it is a danger to the disk. */
+const maxUnreadBytes = 1e9
+
+/** The standbys of the database. Without any, and without a setting that waits for one, there is nothing to say. */
+export function adviseReplication(replication: Replication): readonly Advice[] {
+  const of = subject.replication
+  const { isSynchronous, standbys, slots, waitingCommits } = replication
+  const confirming = standbys.filter(({ state }) => state === 'sync' || state === 'quorum')
+  const isHidden = standbys.some(({ state }) => state === null)
+  const unread = slots.filter(({ isRead, keptBytes }) => !isRead && keptBytes > maxUnreadBytes)
+  const lagging = Math.max(0, ...standbys.map(({ lagBytes }) => lagBytes ?? 0))
+  const params = { standbys: standbys.length, confirming: confirming.length, lag_megabytes: toMegabytes(lagging) }
+  return [
+    ...(isHidden ? [note(of, 'replication_hidden', { standbys: standbys.length })] : []),
+    ...(isSynchronous && !isHidden
+      ? [confirming.length > 0 ? ok(of, 'replication_synchronous', params) : wrong(of, 'replication_blocked')]
+      : []),
+    ...(!isSynchronous && standbys.length > 0 ? [note(of, 'replication_asynchronous', params)] : []),
+    ...(waitingCommits > 0 ? [note(of, 'commits_waiting', { count: waitingCommits })] : []),
+    ...unread.map((each) => wrong(of, 'slot_unread', { name: each.name, megabytes: toMegabytes(each.keptBytes) })),
+  ]
+}
+
+const toMegabytes = (bytes: number): number => Math.round(bytes / megabyte)
 
 /** All clients behind an untrusted proxy share its address, so one client's failed sign-ins throttle all of them. */
 export function adviseProxies(of: {

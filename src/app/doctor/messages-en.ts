@@ -102,6 +102,36 @@ export const sentences = {
     'turn ssl on in postgresql.conf, and set sslmode=verify-full or sslmode=require in TURNPIKE_DATABASE_URL',
   ),
   postgres_right: (of: { version: number }) => pair(`PostgreSQL ${of.version} with synchronous commits`, ''),
+  replication_synchronous: (of: { standbys: number; confirming: number; lag_megabytes: number }) =>
+    pair(
+      `${of.confirming} of ${of.standbys} standbys confirm each commit; the largest lag is ${of.lag_megabytes} MB`,
+      '',
+    ),
+  replication_asynchronous: (of: { standbys: number; lag_megabytes: number }) =>
+    pair(
+      `commits wait for no standby (${of.standbys} connected, lag up to ${of.lag_megabytes} MB): a failover can ` +
+        'lose answered purchases',
+      'set synchronous_standby_names, or synchronous_mode and synchronous_mode_strict of Patroni',
+    ),
+  replication_blocked: pair(
+    'commits wait for a standby and none is connected: every purchase is refused with 503',
+    'start a standby, and look at its log; synchronous_standby_names says which ones count',
+  ),
+  replication_hidden: (of: { standbys: number }) =>
+    pair(
+      `${of.standbys} standbys are connected, and the role of the shop may not see their state`,
+      'GRANT pg_monitor TO the role of the shop, as a superuser',
+    ),
+  commits_waiting: (of: { count: number }) =>
+    pair(
+      `${of.count} commits wait for a standby at this moment`,
+      'if that lasts, look at the standbys; do not cancel the commits: the purchases in them may be lost later',
+    ),
+  slot_unread: (of: { name: string; megabytes: number }) =>
+    pair(
+      `no client reads the replication slot ${of.name}, which keeps ${of.megabytes} MB of log on the disk`,
+      'start the standby of the slot, or drop the slot with pg_drop_replication_slot before the disk is full',
+    ),
   sqlite: (of: { megabytes: number }) => pair(`${of.megabytes} MB of SQLite`, ''),
   sqlite_journal: (of: { megabytes: number; journal: string }) =>
     pair(`${of.megabytes} MB of SQLite, journal ${of.journal}`, 'the next start of the shop sets the journal'),

@@ -108,6 +108,37 @@ export const russianSentences: DoctorSentences = {
     'включите ssl в postgresql.conf и укажите sslmode=verify-full или sslmode=require в TURNPIKE_DATABASE_URL',
   ),
   postgres_right: (of) => pair(`PostgreSQL ${of.version}, фиксация синхронная`, ''),
+  replication_synchronous: (of) =>
+    pair(
+      `каждую фиксацию подтверждают реплики: ${of.confirming} из ${of.standbys}; наибольшее отставание ` +
+        `${of.lag_megabytes} МБ`,
+      '',
+    ),
+  replication_asynchronous: (of) =>
+    pair(
+      `фиксации не ждут реплик (подключено: ${of.standbys}, наибольшее отставание ${of.lag_megabytes} МБ): при ` +
+        'переключении можно потерять покупки, на которые уже ответили',
+      'задайте synchronous_standby_names, а в Patroni — synchronous_mode и synchronous_mode_strict',
+    ),
+  replication_blocked: pair(
+    'фиксации ждут реплику, а ни одна не подключена: каждая покупка получает отказ 503',
+    'запустите реплику и посмотрите её журнал; какие считаются, сказано в synchronous_standby_names',
+  ),
+  replication_hidden: (of) =>
+    pair(
+      `подключено реплик: ${of.standbys}, и роли магазина их состояние не видно`,
+      'выполните от суперпользователя GRANT pg_monitor TO для роли магазина',
+    ),
+  commits_waiting: (of) =>
+    pair(
+      `сейчас ждут реплику фиксации: ${of.count}`,
+      'если это не проходит, посмотрите реплики; не отменяйте фиксации: покупки в них могут потом пропасть',
+    ),
+  slot_unread: (of) =>
+    pair(
+      `слот репликации ${of.name} никто не читает, и он держит на диске ${of.megabytes} МБ журнала`,
+      'запустите реплику этого слота или удалите его через pg_drop_replication_slot, пока диск не заполнился',
+    ),
   sqlite: (of) => pair(`SQLite, ${of.megabytes} МБ`, ''),
   sqlite_journal: (of) =>
     pair(`SQLite, ${of.megabytes} МБ, журнал ${of.journal}`, 'журнал настроит следующий запуск магазина'),

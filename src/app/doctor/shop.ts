@@ -6,6 +6,7 @@ import type { Vault } from '../../core/vault.ts'
 import { findClosed, holdsShop, wayOutOf } from '../../db/closed.ts'
 import { pending } from '../../db/migrate.ts'
 import { isReachable } from '../../db/open.ts'
+import { readReplication } from '../../db/replication.ts'
 import { countUnstamped } from '../../db/row-history.ts'
 import { readServerSettings } from '../../db/server-settings.ts'
 import { findLatestMarkAt, listRewinds } from '../../db/timeline.ts'
@@ -34,6 +35,7 @@ import {
   advisePath,
   advisePostgres,
   adviseRanges,
+  adviseReplication,
   adviseRewinds,
   adviseUnproven,
   note,
@@ -80,7 +82,8 @@ async function lookAtDatabase(db: Database): Promise<Advice[]> {
   const isSet = isClockSet(process.platform)
   const skewMs = server.engine === 'postgres' ? (requestedAt + Date.now()) / 2 - server.nowMs : undefined
   const clock = adviseClock(skewMs, isSet)
-  if (server.engine === 'postgres') return [clock, ...advisePostgres(server)]
+  if (server.engine === 'postgres')
+    return [clock, ...advisePostgres(server), ...adviseReplication(await readReplication(db))]
   const megabytes = Math.round(server.bytes / 1e6)
   if (server.journal === 'wal') return [clock, ok(subject.databaseSettings, 'sqlite', { megabytes })]
   return [clock, note(subject.databaseSettings, 'sqlite_journal', { megabytes, journal: server.journal })]

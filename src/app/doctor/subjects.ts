@@ -42,6 +42,7 @@ export const subject = {
   proxies: both('trusted proxies', 'доверенные прокси'),
   reach: both('reach', 'доступность'),
   registration: both('registration', 'регистрация'),
+  replication: both('replication of the database', 'репликация базы данных'),
   rights: (path: string) => both(`rights of ${path}`, `права на ${path}`),
   role: both('role', 'роль'),
   schema: both('schema', 'схема базы'),

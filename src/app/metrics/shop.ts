@@ -3,6 +3,8 @@ import { nodeBase } from '../../api/node/http.ts'
 import type { Metrics } from '../../core/metrics.ts'
 import type { Clock } from '../../core/time.ts'
 import { isReachable, soonEnough } from '../../db/open.ts'
+import type { StandbyReads } from '../../db/read-standby.ts'
+import { type Replication, readReplication } from '../../db/replication.ts'
 import { countUnstamped } from '../../db/row-history.ts'
 import { listRewinds } from '../../db/timeline.ts'
 import { boundOf, bytesPerMegabit } from '../../domains/fleet/rules.ts'
@@ -50,7 +52,12 @@ export function createShopMetrics(metrics: Metrics, clock: Clock) {
   }
 }
 
-export function addShopGauges(metrics: Metrics, services: Services, pending: () => number): void {
+export function addShopGauges(
+  metrics: Metrics,
+  services: Services,
+  pending: () => number,
+  reads: StandbyReads | undefined,
+): void {
   const { db, ledgerAudit } = services
   metrics.gauge('turnpike_database_up', 'Whether the database answers.', async () => ((await isReachable(db)) ? 1 : 0))
   metrics.gauge('turnpike_http_requests_pending', 'Requests in progress, including long polls of nodes.', pending)
@@ -67,7 +74,45 @@ export function addShopGauges(metrics: Metrics, services: Services, pending: () 
     'How often the database was found to have gone back in time within the last day.',
     async () => (await soonEnough(listRewinds(db, Date.now() - dayMs))).length,
   )
+  if (db.engine === 'postgres') addReplicationGauges(metrics, services)
+  if (reads) {
+    metrics.total('turnpike_database_wide_reads_total', 'Lists, reports and snapshots, by the server that read.', () =>
+      Object.entries(reads).map(([server, value]) => ({ labels: { server }, value })),
+    )
+  }
   addNodeGauges(metrics, services)
+}
+
+/** The replication of the database. A role without the rights of `pg_monitor` sees no states and no lag. */
+function addReplicationGauges(metrics: Metrics, { db }: Services): void {
+  let reading: Promise<Replication> | undefined
+  /** One read for all gauges of a scrape. */
+  const read = (): Promise<Replication> => {
+    reading ??= soonEnough(readReplication(db)).finally(() => {
+      reading = undefined
+    })
+    return reading
+  }
+  const gauge = (name: string, help: string, of: (found: Replication) => ReturnType<Parameters<Metrics['gauge']>[2]>) =>
+    metrics.gauge(name, help, async () => of(await read()))
+  gauge('turnpike_database_synchronous', 'Whether commits wait for a standby.', ({ isSynchronous }) =>
+    isSynchronous ? 1 : 0,
+  )
+  gauge('turnpike_database_commits_waiting', 'Commits that wait for a standby now.', (found) => found.waitingCommits)
+  gauge('turnpike_database_standbys', 'Connected standbys, by whether a commit waits for them.', ({ standbys }) =>
+    ['sync', 'quorum', 'potential', 'async', 'hidden'].map((state) => ({
+      labels: { state },
+      value: standbys.filter((each) => (each.state ?? 'hidden') === state).length,
+    })),
+  )
+  gauge('turnpike_database_standby_lag_bytes', 'Log of changes that a standby has not on its disk.', ({ standbys }) =>
+    [...new Map(standbys.map((each) => [each.name, each.lagBytes]))].flatMap(([standby, lagBytes]) =>
+      lagBytes === null ? [] : [{ labels: { standby }, value: lagBytes }],
+    ),
+  )
+  gauge('turnpike_database_slot_kept_bytes', 'Log of changes that a replication slot keeps.', ({ slots }) =>
+    slots.map(({ name, keptBytes }) => ({ labels: { slot: name }, value: keptBytes })),
+  )
 }
 
 const dayMs = 86_400_000

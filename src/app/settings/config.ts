@@ -95,6 +95,7 @@ export const settings = {
   port: setting('TURNPIKE_PORT', 'PORT', '8080', whole(0, 65_535)),
   folder: setting('TURNPIKE_DATA', 'FOLDER', './data', path),
   databaseUrl: setting('TURNPIKE_DATABASE_URL', 'URL', '', optional(readDatabaseUrl)),
+  databaseReadUrl: setting('TURNPIKE_DATABASE_READ_URL', 'URL', '', optional(readDatabaseUrl)),
   databaseConnections: setting('TURNPIKE_DATABASE_CONNECTIONS', 'N', '12', whole(2, 200)),
   sandbox: setting('TURNPIKE_SANDBOX', 'on|off', 'on', onOff),
   sandboxToken: setting('TURNPIKE_SANDBOX_TOKEN', 'TOKEN', '', optional(visible)),
@@ -144,6 +145,8 @@ export function readConfig(
 ): Config {
   const config = readSettings(settings, (each) => flags[each.flag] ?? env[each.env] ?? each.fallback)
   assertTlsConfig(config)
+  if (config.databaseReadUrl !== undefined && config.databaseUrl === undefined)
+    throw badSetting(settings.databaseReadUrl, 'needs TURNPIKE_DATABASE_URL: SQLite has no standby')
   return { ...config, publicUrl: publicUrlOf(config) }
 }
 

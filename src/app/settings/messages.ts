@@ -6,6 +6,7 @@ export const settingMeanings: Readonly<Record<string, string>> = {
   port: 'TCP port that the shop listens on; 0 picks a free one',
   folder: 'data folder; except with up and shop, --data without --database-url means the SQLite shop in it',
   databaseUrl: 'postgres://… for PostgreSQL; without it SQLite in the data folder',
+  databaseReadUrl: 'address of a standby that answers lists, reports, search and verify; empty: the primary does',
   databaseConnections: 'size of the PostgreSQL connection pool; more than the cores of the server gains nothing',
   sandbox: 'open an empty database as a sandbox',
   sandboxToken: 'fixed token of the sandbox customer, for scripts (8 to 200 visible characters)',

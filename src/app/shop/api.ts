@@ -42,6 +42,7 @@ import type { Log } from '../../core/log.ts'
 import { refuseHere } from '../../core/refusal.ts'
 import { type Stalls } from '../../core/stall-monitor.ts'
 import { isReachable, soonEnough } from '../../db/open.ts'
+import { onStandby } from '../../db/read-standby.ts'
 import { urgently } from '../../db/transaction.ts'
 import type { Session } from '../../domains/signin/rules.ts'
 import { mcpRoute } from '../../mcp/http.ts'
@@ -141,6 +142,7 @@ export function createApi(
     onNodesAffected: () => state.announce(),
     customers: services.customers,
     buckets: services.buckets,
+    onStandby,
     sessions: createCustomerSessions({ ...services, publicUrl }),
     others: [
       mount(authApi({ ...services, ...runtime, publicUrl, drawSvg, actAs: actingAs(services) })),

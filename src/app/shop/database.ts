@@ -4,6 +4,7 @@ import { createVault } from '../../adapters/crypto.ts'
 import { findClosed, wayOutOf } from '../../db/closed.ts'
 import type { Migration } from '../../db/migrate.ts'
 import { openDatabase } from '../../db/open.ts'
+import { type StandbyReads, withReadStandby } from '../../db/read-standby.ts'
 import { isNoDatabase } from '../../db/sqlite-file.ts'
 import type { Database } from '../../db/transaction.ts'
 import { createShopKey } from '../../domains/customers/index.ts'
@@ -14,12 +15,17 @@ import { findSecretKey, forgetSecretKey, makeSecretKey, secretKeyFile } from '..
 /** A command does one thing at a time, and the server limits connections. */
 const connectionsOfCommand = 3
 
+/** `reads`: how many requests a standby for reads has answered; undefined without one. */
+export type ConfiguredDatabase = Database & { readonly reads?: StandbyReads }
+
 /** Opens the configured database; makes the data folder, readable by its owner only. */
-export function openConfigured(config: Config, connections = connectionsOfCommand): Database {
+export function openConfigured(config: Config, connections = connectionsOfCommand): ConfiguredDatabase {
   const address = databaseAddress(config)
   if (config.databaseUrl === undefined) mkdirSync(dirname(address), { recursive: true, mode: 0o700 })
   try {
-    return openDatabase(address, connections)
+    const db = openDatabase(address, connections)
+    const { databaseReadUrl: readUrl } = config
+    return readUrl === undefined ? db : withReadStandby(db, openDatabase(readUrl, connections))
   } catch (error) {
     throw isNoDatabase(error) ? new BadSetting(`${address} is no database, or is damaged. ${whatNext}`) : error
   }

@@ -93,7 +93,7 @@ export async function openShop(config: Config, log: Log, given: Runtime = realRu
   const recorder = createShopMetrics(metrics, runtime.clock)
   tls?.addMetrics(metrics)
   const api = openApi(config, services, runtime, { log, recorder, tls, hasFront: config.front ?? isSandbox })
-  addShopGauges(metrics, services, api.pending)
+  addShopGauges(metrics, services, api.pending, db.reads)
   if (api.entrance) addFrontMetrics(metrics, 'shop', api.entrance)
   site = config.publicUrl ?? api.url
   const local = await openLocalSocket(config, api, log)

@@ -14,6 +14,7 @@ export const search = operation('search', 'GET /search', {
     'beginning of its name. From ' +
     '`support` on, a whole IP address finds the proxies and devices that have it now. A search for an address, and ' +
     'one that finds a proxy, is recorded in the audit log.',
+  isWide: true,
   query: z.object({ q: printableText('The text to find.', 200, 'anna') }),
   answer: items('Matches, by kind.', {
     kind: choice('Kind of the object.', ['customer', 'proxy', 'subuser', 'vpn', 'device', 'order', 'payment']),
