@@ -305,7 +305,8 @@ function toRows(load: Load, title: string, proxy: ProxyPeer, samples: readonly R
  */
 export async function measureIdle(tunnels: Tunnels, proxy: ProxyPeer, maxKb = maxIdleKb): Promise<Row> {
   const { route, memoryPids } = proxy
-  const count = tunnelsWithin(maxIdle, roomWithin(1_000_000, filesAllowed()).connections)
+  const isTls = route.way === 'tls' || route.way === 'tls-resumed'
+  const count = tunnelsWithin(maxIdle, roomWithin(1_000_000, filesAllowed(), isTls).connections)
   const what = `${count.toLocaleString('en-US')} idle tunnels over ${protocolOf(route)}, ${titleOf(proxy)}`
   await (await tunnels.hold({ ...idle, tunnels: warmUpTunnels, route })).release()
   const heldMb = (): number => familyMb(memoryPids?.() ?? [])

@@ -6,7 +6,7 @@ import { Metrics } from '../../src/core/metrics.ts'
 import { readCertificate } from '../../src/dataplane/tls/certificate.ts'
 import { openEntrance, type TlsEntrance } from '../../src/dataplane/tls/front.ts'
 import { makeCertificate, putCertificate } from '../harness/certificates.ts'
-import { openEngine } from '../harness/engine.ts'
+import { gatewayReactors, loginLine, openEngine } from '../harness/engine.ts'
 import { type BoughtProxy, freePort, openShopWithGateway } from '../harness/gateway.ts'
 import { isLong } from '../harness/scale.ts'
 import { selfSigned } from '../harness/self-signed.ts'
@@ -135,6 +135,34 @@ test('a gateway answers 20 new TLS clients while four addresses keep all 160 con
   front.close()
   await gateway.stop()
   front.end()
+})
+
+test('a gateway tells the address of an admitted client once a minute, over TLS and without, and no other one', async () => {
+  const admitted: string[] = []
+  const gateway = openEngine({ onAdmitted: (source) => void admitted.push(source) })
+  const certificate = readCertificate(selfSigned.cert, selfSigned.key)
+  const { front } = openTlsFront(gateway.engine, { certificate: () => certificate })
+  const echo = startEcho()
+  const ask = async (from: string, port: number, login: string, status: number): Promise<void> => {
+    const client = await WireClient.connect(port, '127.0.0.1', from, port === front.port)
+    clients.push(client)
+    await client.send(Buffer.from(`CONNECT ${echo.spot.host}:${echo.spot.port} HTTP/1.1\r\n${login}\r\n`))
+    await client.until(() => client.isClosed || client.kept.includes('\r\n\r\n'))
+    expect(client.kept.toString()).toStartWith(`HTTP/1.1 ${status}`)
+  }
+  await ask('127.9.9.1', front.port, loginLine('anna', 'wrong'), 407)
+  await ask('127.9.9.2', front.port, loginLine('anna'), 200)
+  await ask('127.9.9.2', front.port, loginLine('anna'), 200)
+  await ask('127.9.9.3', gateway.port, loginLine('boris'), 200)
+  await ask('127.9.9.4', front.port, loginLine('boris'), 200)
+  await until(() => admitted.includes('127.9.9.3') && admitted.includes('127.9.9.4'))
+  expect(new Set(admitted)).toEqual(new Set(['127.9.9.2', '127.9.9.3', '127.9.9.4']))
+  expect(admitted.length).toBeLessThanOrEqual(2 + gatewayReactors)
+  for (const each of clients) each.close()
+  front.close()
+  await gateway.stop()
+  front.end()
+  echo.stop()
 })
 
 if (isLong) {

@@ -66,6 +66,7 @@ export type TestGatewayOptions = {
   readonly subuser?: Partial<NodeSubuser>
   /** The exits that the premium login `pavel` can use. Default: one exit that leaves from this machine. */
   readonly exits?: readonly NodeExit[]
+  readonly onAdmitted?: EngineDeps['onAdmitted']
   readonly onExit?: EngineDeps['onExit']
   /** The node id and key of this gateway, for hops to other gateways. */
   readonly hop?: EngineDeps['hop']
@@ -214,6 +215,7 @@ export function makeEngineDeps(options: TestGatewayOptions) {
     random: Math.random,
     hop: options.hop ?? { node: 'nod_test', privateKey: makeHopKey().privateKey },
     openHop: options.openHop,
+    onAdmitted: options.onAdmitted,
     onExit: (report) => options.onExit?.(report),
     onFault: (fault) => void faults.push(fault),
     ...(options.lookup && { lookup: options.lookup }),

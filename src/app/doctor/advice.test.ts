@@ -121,7 +121,7 @@ describe('the doctor', () => {
     for (const advice of [
       ...advisePostgres({ ...server, isReadable: true }),
       adviseFiles(1024, 20_000, false),
-      adviseFiles(100_000, 20_000, true),
+      adviseFiles(60_000, 20_000, true),
       adviseFiles(undefined, 20_000, false),
       adviseClock(undefined, false),
       adviseNode({ ...node, state: 'closed' }, nowMs, '1.0.0'),

@@ -4,7 +4,7 @@ import manifest from '../../../package.json' with { type: 'json' }
 import { sha256 } from '../../adapters/crypto.ts'
 import { raiseFileLimit } from '../../adapters/libc.ts'
 import type { Command } from '../../cli/command.ts'
-import type { Address } from '../../core/address.ts'
+import { type Address, readAddress } from '../../core/address.ts'
 import { maxInterfaceMegabits } from '../../core/bytes.ts'
 import type { Log } from '../../core/log.ts'
 import { refuseHere } from '../../core/refusal.ts'
@@ -116,6 +116,7 @@ async function openBeside(
       trialTiming,
       // Also before the port is open: customers of a replaced process keep their address.
       () => tls && tlsFieldsOf(config, tls.current(), open.front?.port ?? config.gatewayTlsPort),
+      (source) => open.front?.welcome(readAddress(source)),
     )
   const { promise: failed, resolve: fail } = Promise.withResolvers<void>()
   revoked.call = () => {
@@ -318,7 +319,14 @@ const createPlaceReports = ({ link, clock }: Agent, log: Log, engine: () => Engi
   new PlaceReports({ link, clock, ...nodeRuntimeOf(log), onRefused: (places) => engine().refuseMachines(places) })
 
 /** The engine, and the parts that receive state and report usage. They call each other only after all are made. */
-function assemble(agent: Agent, config: Config, log: Log, trialTiming: Timing, findTls: () => TlsFields | undefined) {
+function assemble(
+  agent: Agent,
+  config: Config,
+  log: Log,
+  trialTiming: Timing,
+  findTls: () => TlsFields | undefined,
+  onAdmitted: (source: string) => void,
+) {
   // Resolves like the node's own calls to the shop, hosts file included.
   const lookUpAll = async (name: string) => (await lookup(name, { all: true })).map(({ address }) => address)
   const rules = new GatewayRules(config, agent.shopUrl, lookUpAll)
@@ -347,6 +355,7 @@ function assemble(agent: Agent, config: Config, log: Log, trialTiming: Timing, f
     random: Math.random,
     hop: { node: agent.node, privateKey: key.privateKey },
     openHop: (gateway) => hops.open(gateway),
+    onAdmitted,
     onExit: noteExit(log, exitReports, snapshot),
     onFault,
     lookup: names.lookup,

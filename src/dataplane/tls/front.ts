@@ -274,8 +274,8 @@ export class Front {
   }
 
   /** Reserves room for this address for an hour after an authenticated request. */
-  welcome(address: Address): void {
-    this.seats.welcome(address)
+  welcome(address: Address | undefined): void {
+    if (address) this.seats.welcome(address)
   }
 
   close(): void {
@@ -313,8 +313,8 @@ export class Front {
     const { clientPrefix, network } = prefixes
     if (!this.paceOfPrefix.take(clientPrefix)) return false
     if (network !== clientPrefix && !this.paceOfSite.take(network)) return false
-    if (this.seats.isKnown(prefixes)) return true
     const load = this.deps.threads?.load ?? 'usual'
+    if (this.seats.isKnown(prefixes)) return load !== 'late' || this.paceOfFair.take(network)
     if (load === 'late') return false
     const isFair = this.paceOfFair.take(network)
     const hasRoom = load === 'usual' && this.paceOfAll.level('') > this.burstOfAll / 2

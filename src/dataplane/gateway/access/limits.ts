@@ -104,8 +104,6 @@ export function createTunnelLimits(limits: CustomerLimits, clock: Clock): Tunnel
 
 /** Client socket, origin socket, and a duplicate for delivery tracking. */
 const filesOfConnection = 3
-/** With TLS, a socket pair connects the client to the engine. */
-const filesOfTlsConnection = 5
 const maxHandshakes = 2048
 /** For the shop, the journal, DNS, and connections that only get `gateway_full`. */
 const reserveShare = 0.1
@@ -121,8 +119,8 @@ export function roomWithin(wanted: number, files: number, isTls = false) {
   const reserve = Math.max(minReserve, Math.ceil(files * reserveShare))
   const ports = Math.max(minPorts, Math.floor(files * portShare))
   const handshakes = isTls ? maxHandshakes : 0
-  const each = isTls ? filesOfTlsConnection : filesOfConnection
-  const fitting = Math.floor((files - reserve - ports - Math.min(handshakes, files * reserveShare)) / each)
+  const left = files - reserve - ports - Math.min(handshakes, files * reserveShare)
+  const fitting = Math.floor(left / filesOfConnection)
   return { connections: Math.min(wanted, Math.max(minConnections, fitting)), ports }
 }
 

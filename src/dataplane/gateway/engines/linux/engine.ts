@@ -90,6 +90,7 @@ export class LinuxEngine implements Engine {
       kernel,
       threads,
       maxConnections: deps.limits.connections,
+      onAdmitted: deps.onAdmitted,
     })
     return this.tls
   }

@@ -143,6 +143,7 @@ export class ReactorLoop {
       lastContactAt: () => this.memory.lastContactAt,
       sha256: (text) => Bun.SHA256.hash(text) as Uint8Array,
       random: Math.random,
+      onAdmitted: (source) => this.tls.noteAdmitted(source),
       onExit: (report) => post({ type: 'exit', report }),
       onFault: this.onFault,
       common: this.openCommon(peers),

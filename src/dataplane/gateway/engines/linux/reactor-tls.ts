@@ -48,6 +48,7 @@ export class ReactorTls {
     content: SiteContent | undefined,
     private readonly terms: () => ReactorTlsTerms,
     private readonly onBegun: OnBegun,
+    private readonly onAdmitted: (source: string) => void,
   ) {
     this.outbox = new Outbox((messages) => thread.post({ type: 'tls', messages }), queueMicrotask)
     this.answers = content && new SiteAnswers(content, this.post)
@@ -153,6 +154,7 @@ export class ReactorTls {
       this.takeBegun(message)
       for (const id of message.shaken) this.shaken(id)
       for (const id of message.gone) this.end(id)
+      for (const source of message.admitted) this.onAdmitted(source)
     } else this.answers?.takeQuestion(message)
   }
 

@@ -182,6 +182,11 @@ export class TlsClients {
     else this.noteGone(message.id)
   }
 
+  /** Before a certificate there is no front, and no client over TLS. */
+  noteAdmitted(source: string): void {
+    if (this.context) this.notices.noteAdmitted(source)
+  }
+
   private await(message: Waiting): void {
     this.waiting.set(message.id, message)
     if (this.waiting.size === 1) this.deps.reactor.queue({ takeTurn: this.beginNext })

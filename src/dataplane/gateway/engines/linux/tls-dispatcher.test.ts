@@ -22,7 +22,12 @@ function open({ max = 100, now, reactors = 1 }: { max?: number; now?: () => numb
   const { deps, change, faults, answerTo } = makeEngineDeps({ limits: { handshakeMs: unhurriedMs } })
   const restarts: unknown[] = []
   const onRestart = (fault: unknown): void => void restarts.push(fault)
-  const engine = new LinuxEngine({ ...deps, reactors, isStrict: true, onRestart })
+  const welcomed: string[] = []
+  const onAdmitted = (source: string): void => {
+    front.welcome(readAddress(source))
+    welcomed.push(source)
+  }
+  const engine = new LinuxEngine({ ...deps, reactors, isStrict: true, onRestart, onAdmitted })
   answerTo(engine)
   engine.start({ hostname: '127.0.0.1', port: 0 })
   engine.changed(change, () => {})
@@ -51,7 +56,7 @@ function open({ max = 100, now, reactors = 1 }: { max?: number; now?: () => numb
     await engine.stop(0)
     expect(faults).toEqual([])
   }
-  return { engine, front, dispatcher, restarts, join, stop }
+  return { engine, front, dispatcher, restarts, welcomed, join, stop }
 }
 
 const countDescriptors = (): number => readdirSync('/proc/self/fd').length
@@ -339,7 +344,8 @@ test('handshakes are answered in the order of their ClientHellos', async () => {
     })
     await Promise.all(all)
     const overtaken = answered.map((one, at) => answered.slice(0, at).filter((other) => other > one).length)
-    expect(Math.max(...overtaken)).toBeLessThan(16)
+    // One may go by the main thread, which the others pass.
+    expect(overtaken.filter((count) => count >= 16).length).toBeLessThanOrEqual(1)
   } finally {
     for (const socket of sockets) socket.destroy()
     await stop()
@@ -393,7 +399,7 @@ function holdMessages({ threads }: LinuxEngine): () => void {
 
 test('the front admits a fair share of each network while the reactor has more than 128 connections to begin, and only known clients beyond 512', async () => {
   // A clock that stays: no token bucket is refilled, and no handshake ends.
-  const { engine, front, dispatcher, join, stop } = open({ max: 4000, now: () => 1_000_000 })
+  const { engine, front, dispatcher, welcomed, join, stop } = open({ max: 4000, now: () => 1_000_000 })
   // The front judges each client before its handshake.
   dispatcher.allowDirect = () => {}
   const sockets: Socket[] = []
@@ -415,18 +421,22 @@ test('the front admits a fair share of each network while the reactor has more t
     return countAdmitted()
   }
   /** Serves a client, and waits until nothing of it is left. */
-  async function serveOne(): Promise<void> {
-    const client = await join('127.3.0.1')
+  async function serveOne(login = ''): Promise<void> {
+    const client = await join('127.2.0.1')
+    client.write(`CONNECT 127.0.0.1:1 HTTP/1.1\r\n${login}\r\n`)
+    await once(client, 'data')
     await until(() => engine.status.connections === 1)
     client.destroy()
     await until(() => front.open === 0)
   }
   // The reactor has started.
   await serveOne()
+  expect(welcomed).toEqual([])
+  await serveOne(loginLine('anna'))
+  await until(() => welcomed.length === 1)
   const descriptors = countDescriptors()
   const release = holdMessages(engine)
   try {
-    front.welcome(readAddress('127.2.0.1') ?? expect.unreachable())
     expect(await crowd('127.0.1.1', 120)).toBe(120)
     expect(dispatcher.load).toBe('usual')
     expect(await crowd('127.0.1.2', 8)).toBe(8)

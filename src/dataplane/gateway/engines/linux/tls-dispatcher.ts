@@ -26,6 +26,7 @@ export type TlsDispatcherDeps = {
   readonly maxConnections: number
   readonly ticketKeys: readonly TicketKey[]
   readonly site: SiteTerms | undefined
+  readonly onAdmitted?: ((source: string) => void) | undefined
 }
 
 /** Gives clients over TLS to the reactors, which do TLS. Limits are kept by the front, on this thread. */
@@ -37,12 +38,14 @@ export class TlsDispatcher implements TlsReactors {
   private readonly homes: XhttpHomes
 
   constructor(private readonly deps: TlsDispatcherDeps) {
-    const { kernel, threads, site, ticketKeys } = deps
+    const { kernel, threads, site, ticketKeys, onAdmitted = () => {} } = deps
     this.terms = { site, ticketKeys, isDraining: false, reactors: threads.length }
     // One for all reactors: it limits the requests that run at the same time.
     const content = site?.source.kind === 'shop' ? toContent(site.source) : undefined
     const onBegun: OnBegun = (...begun) => this.onBegun?.(...begun)
-    this.reactors = threads.map((thread) => new ReactorTls(thread, kernel, content, () => this.terms, onBegun))
+    this.reactors = threads.map(
+      (thread) => new ReactorTls(thread, kernel, content, () => this.terms, onBegun, onAdmitted),
+    )
     this.homes = new XhttpHomes({
       post: (reactor, message) => this.reactors[reactor]?.post(message),
       give: (reactor, upload) => this.giveUpload(reactor, upload),

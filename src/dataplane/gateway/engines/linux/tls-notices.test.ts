@@ -14,6 +14,7 @@ test('notices of 25 ms are one message, and a timer ends the wait of a thread wi
   const begun = { id: 1, descriptor: 7, source: '127.0.0.1' }
   batch.noteBegun(begun)
   batch.noteShaken(1)
+  batch.noteAdmitted('127.0.0.1')
   batch.flush()
   time.pass(noticeMs - 1)
   batch.noteShaken(2)
@@ -23,7 +24,7 @@ test('notices of 25 ms are one message, and a timer ends the wait of a thread wi
   time.pass(1)
   expect(time.timers).toBe(0)
   batch.flush()
-  expect(posted).toEqual([{ type: 'notices', begun: [begun], shaken: [1, 2], gone: [1] }])
+  expect(posted).toEqual([{ type: 'notices', begun: [begun], shaken: [1, 2], gone: [1], admitted: ['127.0.0.1'] }])
   batch.flush()
   expect([posted.length, time.timers]).toEqual([1, 0])
 })

@@ -25,6 +25,7 @@ export type ConnectionDeps = {
   readonly timeouts: Timeouts
   /** Another process has taken over: close after the current response. */
   readonly isDraining: () => boolean
+  readonly onAdmitted: (source: string) => void
   readonly onClosed: (connection: Connection) => void
   readonly onFault: (fault: unknown) => void
 }
@@ -186,7 +187,7 @@ export class Connection implements SideOwner, WaitingClient {
       if (this.isGone()) return
       this.judged = { asker, verdict }
       this.isAdmitted = 'access' in verdict
-      if (this.isAdmitted) this.isUnauthenticated = false
+      if (this.isAdmitted) this.noteAdmitted()
       if (this.answer('refusal' in verdict ? this.toRefused(verdict) : { isAdmitted: true })) return this.close()
       this.stage = 'reading'
       this.deadlineAt = this.deps.clock() + this.deps.timeouts.handshakeMs
@@ -260,6 +261,12 @@ export class Connection implements SideOwner, WaitingClient {
   private admit(request: ProxyRequest): MaybePromise<AdmissionVerdict> {
     const { judged } = this
     return judged?.asker.claim === request.claim ? judged.verdict : this.deps.admit(request, request)
+  }
+
+  private noteAdmitted(): void {
+    this.isAdmitted = true
+    this.isUnauthenticated = false
+    this.deps.onAdmitted(this.source)
   }
 
   private toRefused({ refusal }: Refused): Verdict {
@@ -378,8 +385,7 @@ export class Connection implements SideOwner, WaitingClient {
     this.wait()
     const opened = whenReady(admitted, (verdict): MaybePromise<Result | Refused> => {
       if ('refusal' in verdict) return verdict
-      this.isAdmitted = true
-      this.isUnauthenticated = false
+      this.noteAdmitted()
       return this.isGone() ? { refusal: 'gateway_stopping' } : open(verdict.access)
     })
     this.use(opened, (result) => {

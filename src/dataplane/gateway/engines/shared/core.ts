@@ -49,6 +49,9 @@ export type EngineSockets = {
   readonly onInUse?: (count: number) => void
 }
 
+const admittedMs = 60_000
+const maxAdmitted = 10_000
+
 const bytesPerMegabit = 125_000
 
 const speedOfDevice = (device: NodeDevice | undefined): number =>
@@ -76,6 +79,8 @@ export class GatewayCore {
   isDraining = false
   /** Time of the last tick: connections need no exact clock. */
   private tickAt: number
+  /** When an address was last told to `onAdmitted`. */
+  private readonly admittedAt = new Map<string, number>()
 
   constructor(private readonly deps: EngineDeps & EngineSockets) {
     const { snapshot, limits, clock, after, policy, sockets } = deps
@@ -282,6 +287,14 @@ export class GatewayCore {
     })
   }
 
+  private readonly noteAdmitted = (source: string): void => {
+    if (!this.deps.onAdmitted || this.tickAt - (this.admittedAt.get(source) ?? Number.NEGATIVE_INFINITY) < admittedMs)
+      return
+    if (this.admittedAt.size >= maxAdmitted) this.admittedAt.clear()
+    this.admittedAt.set(source, this.tickAt)
+    this.deps.onAdmitted(source)
+  }
+
   private createConnectionDeps(hops: Hops): ConnectionDeps {
     const { deps, metering } = this
     const admission = new Admission({
@@ -325,6 +338,7 @@ export class GatewayCore {
       clock: () => this.tickAt,
       timeouts: deps.limits,
       isDraining: () => this.isDraining,
+      onAdmitted: this.noteAdmitted,
       onClosed: (connection) => {
         if (this.connections.delete(connection)) this.arrivals.leave(connection)
       },

@@ -47,6 +47,8 @@ export type EngineDeps = {
   readonly hop: { readonly node: string; readonly privateKey: string }
   /** Opens a hop over the TLS port of a gateway. Without it every hop goes to the plain port. */
   readonly openHop?: ((gateway: HopGateway) => HopLine) | undefined
+  /** A request from this address was admitted: told at most once a minute for each. */
+  readonly onAdmitted?: ((source: string) => void) | undefined
   /** An exit's state became known or changed. */
   readonly onExit: (report: ExitReport) => void
   /** Reports a bug. */
