@@ -1,3 +1,4 @@
+import { slopeOf } from '../test/harness/least-squares.ts'
 import type { Bench, Context } from './context.ts'
 import { type GatewayShop, routeOf, startGatewayShop, untilItWorks } from './gateway-shop.ts'
 import { descriptorsOf, familyMb } from './process-cost.ts'
@@ -151,10 +152,7 @@ function slopeRow(readings: readonly Reading[]): Row {
   const what = 'growth of memory after the first minute'
   const later = counted(readings)
   if (later.length < 3) return { what, figure: 'not measured: it takes more than a minute', rounds: [] }
-  const mean = (of: (reading: Reading) => number) => later.reduce((sum, reading) => sum + of(reading), 0) / later.length
-  const [meanMs, meanMb] = [mean(({ atMs }) => atMs), mean(({ mb }) => mb)]
-  const along = mean(({ atMs, mb }) => (atMs - meanMs) * (mb - meanMb))
-  const slope = (along / mean(({ atMs }) => (atMs - meanMs) ** 2)) * 60_000
+  const slope = slopeOf(later.map(({ atMs, mb }) => ({ x: atMs / 60_000, y: mb })))
   return { ...amountRow(what, [slope], ' MB/min', 2), target: `< ${maxSlopeMb} MB/min`, met: slope < maxSlopeMb }
 }
 

@@ -4,15 +4,19 @@ import { connect, type TLSSocket } from 'node:tls'
 import type { Made } from './certificates.ts'
 import type { BoughtDevice } from './gateway.ts'
 
-type Where = { readonly port: number }
+type Where = { readonly host?: string; readonly port: number }
 type Network = 'tcp' | 'udp'
 
-/** Destinations are on 127.0.0.1. */
+/** Destinations are on 127.0.0.1 unless named. */
 const loopback = [127, 0, 0, 1]
 const portBytes = (port: number): number[] => [port >> 8, port & 255]
 
 /** The head of a VLESS request, written for the tests from its description. */
-export const vlessHead = ({ uuid }: BoughtDevice, { port }: Where, network: Network): Uint8Array =>
+export const vlessHead = (
+  { uuid }: BoughtDevice,
+  { host = loopback.join('.'), port }: Where,
+  network: Network,
+): Uint8Array =>
   Buffer.from([
     0,
     ...Buffer.from(uuid.replaceAll('-', ''), 'hex'),
@@ -20,7 +24,7 @@ export const vlessHead = ({ uuid }: BoughtDevice, { port }: Where, network: Netw
     network === 'tcp' ? 1 : 2,
     ...portBytes(port),
     1,
-    ...loopback,
+    ...host.split('.').map(Number),
   ])
 
 /** The head of a Trojan request. For UDP the target is in each datagram. */

@@ -2,6 +2,7 @@ import { expect } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { createDice, type Dice } from './dice.ts'
 import type { GatewayProcess } from './gateway-process.ts'
+import { slopeOf } from './least-squares.ts'
 import { readProcessFiles } from './process-files.ts'
 import { isLong } from './scale.ts'
 import { untilTrue } from './turnpike.ts'
@@ -16,14 +17,6 @@ type Load = {
   readonly what: string
   readonly count: number
   readonly maxGrowthBytes: number
-}
-
-/** Resident memory against the number of things sent, after the warm-up: the slope of the least squares. */
-function slopeOf(points: readonly { readonly sent: number; readonly bytes: number }[]): number {
-  const mean = (values: readonly number[]) => values.reduce((sum, each) => sum + each, 0) / values.length
-  const [meanSent, meanBytes] = [mean(points.map(({ sent }) => sent)), mean(points.map(({ bytes }) => bytes))]
-  const product = points.reduce((sum, { sent, bytes }) => sum + (sent - meanSent) * (bytes - meanBytes), 0)
-  return product / points.reduce((sum, { sent }) => sum + (sent - meanSent) ** 2, 0)
 }
 
 /**
@@ -60,10 +53,10 @@ export async function loadProcess(
     await untilStill(countFiles)
     const before = readFiles()
     const filesBefore = before.length
-    const points = [{ sent, bytes: residentBytes() }]
+    const points = [{ x: sent, y: residentBytes() }]
     for (let part = 2; part <= parts; part += 1) {
       await runTo((count * part) / parts, part * lanes)
-      points.push({ sent, bytes: residentBytes() })
+      points.push({ x: sent, y: residentBytes() })
       const seconds = Math.round((performance.now() - startedAt) / 1000)
       if (isLong) console.log(`${sent} ${what}, ${seconds} s, ${residentBytes() >> 20} MiB, ${countFiles()} files`)
     }
@@ -73,7 +66,7 @@ export async function loadProcess(
         cause,
       })
     })
-    const grownBytes = residentBytes() - (points[0]?.bytes ?? 0)
+    const grownBytes = residentBytes() - (points[0]?.y ?? 0)
     const slopeKb = Math.round((slopeOf(points) * 10_000) / 1024)
     if (isLong) console.log(`${sent} ${what}: memory grows by ${slopeKb} KB per 10,000`)
     const problems = [

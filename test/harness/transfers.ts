@@ -1,4 +1,5 @@
 import { type ByteOrigin, chunked } from './byte-origin.ts'
+import { vlessHead } from './key-client.ts'
 import { untilTrue } from './turnpike.ts'
 import { WireClient } from './wire-client.ts'
 
@@ -16,7 +17,8 @@ export type Pass = {
 /** Bytes that a client has really sent and received, past the handshake; and the gateway's refusal, if any. */
 export type Passed = { sent: number; received: number; refusal?: string }
 
-export type Via = 'connect' | 'socks'
+/** `vless`: a VPN device over TLS, whose user name is its key. */
+export type Via = 'connect' | 'socks' | 'vless'
 
 /**
  * Opens a tunnel and sends the first bytes right behind the handshake. Returns the length of the handshake's answers.
@@ -28,9 +30,17 @@ export async function openTunnel(
   early: Uint8Array = new Uint8Array(0),
 ): Promise<{ client: WireClient; handshake: number }> {
   const client = await WireClient.connect(pass.port, pass.host, undefined, pass.isTls)
-  const handshake =
-    via === 'connect' ? await shakeHttp(client, pass, target, early) : await shakeSocks(client, pass, target, early)
-  return { client, handshake }
+  const shake = { connect: shakeHttp, socks: shakeSocks, vless: shakeVless }[via]
+  return { client, handshake: await shake(client, pass, target, early) }
+}
+
+async function shakeVless(client: WireClient, pass: Pass, target: { host: string; port: number }, early: Uint8Array) {
+  const head = vlessHead({ id: '', uuid: pass.username, password: '' }, target, 'tcp')
+  await client.send(Buffer.concat([head, early]))
+  await client.until(() => client.total >= 2 || client.hasEnded)
+  // The site's answer begins with a letter.
+  if (client.kept[0] !== 0) throw new Refused(client.kept.toString('latin1', 0, 200))
+  return 2
 }
 
 async function shakeHttp(client: WireClient, pass: Pass, target: { host: string; port: number }, early: Uint8Array) {

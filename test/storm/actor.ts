@@ -30,11 +30,14 @@ export type Answered = { readonly path: string; readonly body: object; readonly 
 
 const retryLimitMs = 90_000
 const retryEveryMs = 250
+const maxSubscriptions = 3
 
 /** An honest customer's program: it retries until it is answered, buys under its own keys, and keeps books. */
 export class Actor<Deps extends ActorDeps> {
   readonly money: MoneyBooks
   readonly bytes = new Map<string, ByteBooks>()
+  /** VPN subscriptions, each with the orders that paid for it. */
+  readonly subscriptions = new Map<string, string[]>()
   readonly problems: string[] = []
   readonly shopper: Shopper
   refusals = 0
@@ -100,6 +103,30 @@ export class Actor<Deps extends ActorDeps> {
     this.money.charged.set(order, kopecksOf(price ?? 0))
     this.onBought({ path, body, key, text: answer.text })
     return answer.data
+  }
+
+  protected async buyVpn(): Promise<void> {
+    if (this.subscriptions.size >= maxSubscriptions) return
+    const bought = await this.purchase('/vpn/buy', { period: [1, 3][this.deps.dice(2)] })
+    if (bought) this.subscriptions.set(bought.uuid, [bought.order_id])
+  }
+
+  protected async renewVpn(): Promise<void> {
+    const [uuid, orders] = this.pick([...this.subscriptions]) ?? []
+    if (uuid === undefined || !orders) return
+    const renewed = await this.purchase('/vpn/renew', { uuid, period: 1 })
+    if (renewed) orders.push(renewed.order_id)
+  }
+
+  protected async deleteVpn(uuid = this.pick([...this.subscriptions.keys()])): Promise<void> {
+    const orders = this.subscriptions.get(uuid ?? '')
+    if (uuid === undefined || !orders) return
+    this.subscriptions.delete(uuid)
+    // The shop divides the refund among the orders that paid for it.
+    const refund = { orders, confirmed: undefined as bigint | undefined }
+    this.money.refunds.push(refund)
+    const answer = await this.untilAnswered('a deletion', () => this.shopper.post('/vpn/delete', { uuid }))
+    if (answer.status === 200) refund.confirmed = kopecksOf(answer.data.refunded_rub)
   }
 
   /** Hook for subclasses that use the answer later. */

@@ -140,11 +140,16 @@ export class ByteBooks {
     return open.reduce((total, each) => total + Math.min(each.max, Math.max(mebibyte, inLastSecond(each, atMs))), 0)
   }
 
+  /** Bytes billed beyond the relayed ones; negative while reports are pending. */
+  excess(used: number): number {
+    return used - this.billed - this.expected([]).max
+  }
+
   /** Whether the shop's bill is within the bounds. */
   compare(used: number, gatewayKills: readonly number[]): { problem: string | undefined; isExact: boolean } {
     const { min, max, lost, isExact } = this.expected(gatewayKills)
     const added = used - this.billed
-    if (added > max) return { problem: `billed ${added - max} bytes too many (${added} of ${max})`, isExact }
+    if (this.excess(used) > 0) return { problem: `billed ${added - max} bytes too many (${added} of ${max})`, isExact }
     if (added < min - lost) {
       return { problem: `billed ${min - added} bytes too few (${added} of ${min}, ${lost} may be lost)`, isExact }
     }

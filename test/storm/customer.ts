@@ -28,7 +28,6 @@ type Line = { readonly subuser: string; readonly login: string; readonly passwor
 
 const pools = ['datacenter', 'residential'] as const
 const maxKeptKeys = 40
-const maxSubscriptions = 3
 /** A change has reached the gateway after this time. */
 const appliedWithinMs = 1_000
 const lowBytes = 200_000_000
@@ -45,8 +44,6 @@ const expectedCodes = new Set(['out_of_stock', 'conflict', 'not_found', 'nothing
  */
 export class Customer extends Actor<CustomerDeps> {
   readonly proxies = new Map<number, Proxy>()
-  /** Each with the orders that paid for it. */
-  readonly subscriptions = new Map<string, string[]>()
   readonly lines: Line[] = []
   private readonly keys: Answered[] = []
   /** Orders that do not change, so that the operator may refund them. */
@@ -225,30 +222,6 @@ export class Customer extends Actor<CustomerDeps> {
     const [source, target] = [this.bytes.get(`${from.subuser} ${pool}`), this.bytes.get(`${to.subuser} ${pool}`)]
     if (source) source.purchased -= bytes
     if (target) target.purchased += bytes
-  }
-
-  private async buyVpn(): Promise<void> {
-    if (this.subscriptions.size >= maxSubscriptions) return
-    const bought = await this.purchase('/vpn/buy', { period: [1, 3][this.deps.dice(2)] })
-    if (bought) this.subscriptions.set(bought.uuid, [bought.order_id])
-  }
-
-  private async renewVpn(): Promise<void> {
-    const [uuid, orders] = this.pick([...this.subscriptions]) ?? []
-    if (uuid === undefined || !orders) return
-    const renewed = await this.purchase('/vpn/renew', { uuid, period: 1 })
-    if (renewed) orders.push(renewed.order_id)
-  }
-
-  private async deleteVpn(): Promise<void> {
-    const [uuid, orders] = this.pick([...this.subscriptions]) ?? []
-    if (uuid === undefined || !orders) return
-    this.subscriptions.delete(uuid)
-    // The shop divides the refund among the orders that paid for it.
-    const refund = { orders, confirmed: undefined as bigint | undefined }
-    this.money.refunds.push(refund)
-    const answer = await this.untilAnswered('a deletion', () => this.shopper.post('/vpn/delete', { uuid }))
-    if (answer.status === 200) refund.confirmed = kopecksOf(answer.data.refunded_rub)
   }
 
   private async changeDevice(): Promise<void> {

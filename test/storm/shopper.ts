@@ -39,6 +39,7 @@ export class Shopper {
   constructor(
     private readonly world: Pick<World, 'url'>,
     private readonly token: string,
+    private readonly api = '/api/v1',
   ) {}
 
   get(path: string, ask: Ask = {}): Promise<ShopAnswer> {
@@ -64,7 +65,7 @@ export class Shopper {
 
   private async call(method: 'GET' | 'POST', path: string, ask: Ask): Promise<ShopAnswer> {
     try {
-      const response = await fetch(`${this.world.url}/api/v1${path}`, {
+      const response = await fetch(`${this.world.url}${this.api}${path}`, {
         method,
         headers: {
           Authorization: `Bearer ${ask.token ?? this.token}`,

@@ -1,7 +1,7 @@
 import type { StormOutcome } from './storm.ts'
 
 /** Columns as wide as their content; numbers are right-aligned. */
-function columns(rows: readonly (readonly (string | number)[])[]): string[] {
+export function columns(rows: readonly (readonly (string | number)[])[]): string[] {
   const widths = (rows[0] ?? []).map((_, at) => Math.max(...rows.map((row) => String(row[at] ?? '').length)))
   return rows.map((row) =>
     row

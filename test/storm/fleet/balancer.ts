@@ -19,6 +19,7 @@ const windowMs = 10_000
 const connectMs = 1_000
 /** Longer than a node's long poll. */
 const idleSeconds = 60
+const maxWaits = 100_000
 const nodePath = /^\/node\/v1\/(\w+)/
 
 /**
@@ -32,6 +33,8 @@ export function openBalancer(deps: {
   const requests = new Map<string, NodeRequest[]>()
   /** `node shop`: the connection between these two is cut. */
   const cut = new Set<string>()
+  /** How long customers and operators waited for their answers. */
+  const waits: number[] = []
   let turn = 0
 
   async function pass(request: Request, from: string, body: ArrayBuffer, shop: number): Promise<Response> {
@@ -68,7 +71,11 @@ export function openBalancer(deps: {
       one.status = answer.status
       return answer
     }
-    return forward(request, from)
+    const startedMs = performance.now()
+    const answer = await forward(request, from)
+    waits.push(performance.now() - startedMs)
+    if (waits.length > maxWaits) waits.shift()
+    return answer
   }
 
   async function forward(request: Request, from: string): Promise<Response> {
@@ -99,6 +106,8 @@ export function openBalancer(deps: {
     nodesUrl: `https://${netAddresses.shop}:${secure.port}`,
     customersUrl: `http://127.0.0.1:${plain.port}`,
     cut,
+    /** The milliseconds of each answer since the last call. */
+    takeWaits: (): number[] => waits.splice(0),
     rates: (): Rates[] => [...requests].map(([node, all]) => ({ node, ...worstOf(all) })),
     async stop(): Promise<void> {
       await Promise.all([secure.stop(true), plain.stop(true)])

@@ -110,7 +110,7 @@ export class FleetCustomer extends Actor<FleetCustomerDeps> {
     await this.loop(watchEveryMs, () => this.refresh())
   }
 
-  private async tradeOnce(): Promise<void> {
+  protected async tradeOnce(): Promise<void> {
     const luck = this.deps.dice(100)
     if (luck < 45) return this.buyProxies()
     if (luck < 60) return this.prolong()
@@ -118,8 +118,8 @@ export class FleetCustomer extends Actor<FleetCustomerDeps> {
     return this.topUp()
   }
 
-  private async buyProxies(): Promise<void> {
-    const order = { country_code: soldIn, period: 7, count: 1 + this.deps.dice(2), ipv: 4 }
+  protected async buyProxies(count = 1 + this.deps.dice(2)): Promise<void> {
+    const order = { country_code: soldIn, period: 7, count, ipv: 4 }
     const bought = await this.purchase('/dedicated/buy', order)
     if (!bought) return
     for (const shown of bought.proxies as Shown[]) {
@@ -137,12 +137,12 @@ export class FleetCustomer extends Actor<FleetCustomerDeps> {
     }
   }
 
-  private async prolong(): Promise<void> {
+  protected async prolong(): Promise<void> {
     const id = this.pick([...this.proxies.keys()])
     if (id !== undefined) await this.purchase('/dedicated/prolong', { ids: [id], period: 3 })
   }
 
-  private async replace(): Promise<void> {
+  protected async replace(): Promise<void> {
     const proxy = this.pick([...this.proxies.values()])
     if (!proxy) return
     const ask = () => this.shopper.post('/dedicated/replace', { id: proxy.id })
@@ -151,7 +151,7 @@ export class FleetCustomer extends Actor<FleetCustomerDeps> {
     this.see(proxy, answer.data as Shown)
   }
 
-  private async topUp(): Promise<void> {
+  protected async topUp(): Promise<void> {
     const query = `pool_type=${pool}&subuser_id=${this.subuser}`
     const answer = await this.untilAnswered('traffic', () => this.shopper.get(`/premium/traffic/balance?${query}`))
     if (answer.status === 200 && bytesOf(answer.data.traffic_gb) < lowBytes) await this.buyTraffic()
@@ -215,7 +215,8 @@ export class FleetCustomer extends Actor<FleetCustomerDeps> {
   private async proveFirst(proxy: Proxy): Promise<void> {
     const { world, quality } = this.deps
     this.first.sold += 1
-    for (let attempt = 1; ; attempt += 1) {
+    // It may be ended meanwhile.
+    for (let attempt = 1; this.proxies.has(proxy.id); attempt += 1) {
       const fromMs = performance.now()
       const touched = await this.touch(proxy)
       if (touched.why === '') {
@@ -255,7 +256,7 @@ export class FleetCustomer extends Actor<FleetCustomerDeps> {
     }
   }
 
-  private async useOnce(): Promise<void> {
+  protected async useOnce(): Promise<void> {
     if (this.deps.dice(2) === 0) return this.usePremium()
     const proxy = this.pick([...this.proxies.values()].filter((each) => each.isServing))
     if (!proxy || performance.now() - proxy.soldAtMs < madeGoodMs / 10) return
@@ -288,7 +289,7 @@ export class FleetCustomer extends Actor<FleetCustomerDeps> {
     return { host: machine.host, port: gatewayPort, username, password: this.password }
   }
 
-  private async usePremium(): Promise<void> {
+  protected async usePremium(): Promise<void> {
     const { dice, world, origin, quality } = this.deps
     const gateway = this.pick(world.gateways)
     if (!gateway) return

@@ -36,8 +36,14 @@ export const pool = 'residential'
 /** The numbers of gateways and shops, and of ranges of eight addresses per gateway. */
 export type FleetSize = { readonly gateways: number; readonly shops: number; readonly ranges: number }
 
+/** Settings beside the usual ones. */
+export type FleetExtras = {
+  readonly shop?: Readonly<Record<string, string>>
+  readonly gateway?: (machine: Machine) => Promise<Readonly<Record<string, string>>>
+}
+
 /** Children die with their parent. */
-const leash = ['setpriv', '--pdeathsig', 'KILL']
+export const leash = ['setpriv', '--pdeathsig', 'KILL']
 
 /** A gateway on its own machine. */
 export type Gateway = { readonly machine: Machine; readonly country: string; readonly process: RoleProcess }
@@ -58,6 +64,7 @@ export class FleetWorld {
     readonly env: Record<string, string>,
     ports: readonly number[],
     private readonly postgres: Postgres | undefined,
+    private readonly extras: FleetExtras,
   ) {
     this.config = readConfig(env)
     this.shops = ports.map((port, at) => {
@@ -80,7 +87,7 @@ export class FleetWorld {
     return this.balancer.customersUrl
   }
 
-  static async open(engine: Engine, size: FleetSize): Promise<FleetWorld> {
+  static async open(engine: Engine, size: FleetSize, extras: FleetExtras = {}): Promise<FleetWorld> {
     const net = await FleetNet.open(size.gateways, size.ranges)
     const folder = mkdtempSync(join(tmpdir(), 'turnpike-fleet-storm-'))
     // SQLite allows one shop.
@@ -103,8 +110,9 @@ export class FleetWorld {
       TURNPIKE_RATE_CHARGES: '0',
       TURNPIKE_LOG: 'warn',
       ...(database && { TURNPIKE_DATABASE_URL: database.url }),
+      ...extras.shop,
     }
-    const world = new FleetWorld(net, balancer, folder, env, ports, postgres)
+    const world = new FleetWorld(net, balancer, folder, env, ports, postgres, extras)
     process.on('exit', () => world.abandon())
     try {
       await world.startAll()
@@ -225,6 +233,7 @@ export class FleetWorld {
       TURNPIKE_GATEWAY_CARRY_ON: String(drainSeconds),
       TURNPIKE_LOG: 'warn',
       NODE_EXTRA_CA_CERTS: join(this.folder, 'shop.pem'),
+      ...(await this.extras.gateway?.(machine)),
     }
     const log = join(this.folder, `${name}.log`)
     const inside = ['ip', 'netns', 'exec', machine.namespace, ...leash]
