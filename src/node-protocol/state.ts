@@ -111,6 +111,8 @@ const nodeDeviceSchema = z.object({
   speed_mbit: z.int().positive().nullable(),
   /** Until then, one that may not connect reaches the hosts of `grace`. */
   grace_until: moment.nullish(),
+  /** This gateway's own secret of the device: its keys for each exit behind this gateway follow from it. */
+  exit_secret: digest.nullish(),
   owner,
 })
 export type NodeDevice = z.infer<typeof nodeDeviceSchema>

@@ -353,7 +353,7 @@ function assemble(
     lastContactAt,
     sha256,
     random: Math.random,
-    hop: { node: agent.node, privateKey: key.privateKey },
+    hop: { node: agent.node, privateKey: key.privateKey, isForVpn: config.gatewayVpn },
     openHop: (gateway) => hops.open(gateway),
     onAdmitted,
     onExit: noteExit(log, exitReports, snapshot),

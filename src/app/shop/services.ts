@@ -211,7 +211,8 @@ export function createServices(plainDb: Database, given: Runtime, config: ShopCo
     proxyIds,
     numbers: nextNumber,
   })
-  const vpn = createVpn({ ...shared, ledgerAudit, fleet, publicKeyOf, sha224, settings: config.vpn ?? shippedVpn })
+  const hashes = { sha224, hmac: hmacSha256 }
+  const vpn = createVpn({ ...shared, ...hashes, ledgerAudit, fleet, publicKeyOf, settings: config.vpn ?? shippedVpn })
   const gateway = { ...config.gateway, address: config.gateway.address ?? config.gateway.host }
   const premium = createPremium({ ...shared, gateway, terms, ports, stock, fleet })
   const metadata = createMetadata({

@@ -1,3 +1,4 @@
+import { loginOfExit } from '../../core/device-exits.ts'
 import { pathOfDevice } from '../../core/device-path.ts'
 import type { GatewayProtocol } from '../../core/vpn-protocols.ts'
 import type { VanishedItem } from '../../node-protocol/report.ts'
@@ -11,6 +12,7 @@ import type {
   NodeSubuser,
   StatePage,
 } from '../../node-protocol/state.ts'
+import { digestsOfExit } from './exit-keys.ts'
 
 /** What a page changed, by the keys of open tunnels. */
 export type Changed = {
@@ -32,11 +34,20 @@ export type GoneItems = Partial<Record<ItemKind, Iterable<string>>>
 type PendingLookup = { isOvertaken: boolean }
 const portName = (port: number): string => `port ${port}`
 const keyProtocols: readonly KeyProtocol[] = ['vless', 'trojan']
+type DeviceDigests = Pick<NodeDevice, KeyProtocol | 'password'>
+/** A device by a key, and the exit that the key names: another gateway whose customers enter here. */
+export type FoundDevice = {
+  readonly device: NodeDevice
+  readonly exit: string | undefined
+  /** The digest of its password for an HTTP proxy. */
+  readonly password: string
+}
 /** Names of a device in the index: its keys, and its path. */
-const namesOf = (device: NodeDevice): string[] => [
-  ...keyProtocols.map((protocol) => `${protocol} ${device[protocol]}`),
-  `path ${pathOfDevice(device.vless)}`,
+const namesOf = (digests: DeviceDigests): string[] => [
+  ...keyProtocols.map((protocol) => `${protocol} ${digests[protocol]}`),
+  `path ${pathOfDevice(digests.vless)}`,
 ]
+const loginName = (username: string): string => `login ${username}`
 const noExits: readonly NodeExit[] = []
 
 /** The desired state as last received from the shop, indexed for lookup. */
@@ -54,8 +65,12 @@ export class Snapshot {
   readonly gateways: ReadonlyMap<string, NodeGateway> = this.gatewayById
   private readonly deviceById = new Map<string, NodeDevice>()
   readonly devices: ReadonlyMap<string, NodeDevice> = this.deviceById
-  /** Ids of devices by the protocol and the digest of the key that a client presents, and by their paths. */
-  private readonly deviceKeys = new Map<string, string>()
+  /** Devices by the protocol and the digest of the key that a client presents, and by their paths and logins. */
+  private readonly deviceKeys = new Map<string, FoundDevice>()
+  /** The names of each device in that index. */
+  private readonly deviceNames = new Map<string, string[]>()
+  /** The gateways whose customers enter here, in order. */
+  private exitsBehind: readonly string[] = []
   private byPool: Map<string, NodeExit[]> | undefined
   /** Lookups at the shop that are not answered yet, by login or port. */
   private readonly lookups = new Map<string, Set<PendingLookup>>()
@@ -91,6 +106,7 @@ export class Snapshot {
     }
     for (const id of exitIds) this.exitById.delete(id)
     for (const id of changed.gateways) this.gatewayById.delete(id)
+    this.followExits()
     for (const id of goneDevices) this.dropDevice(id)
     this.byPool = undefined
     const base = { ...changed, exits: exitIds.length > 0, ports: portsChanged }
@@ -117,6 +133,7 @@ export class Snapshot {
       if (gateway.state === 'gone') this.gatewayById.delete(gateway.id)
       else this.gatewayById.set(gateway.id, gateway)
     }
+    this.followExits()
     for (const device of page.devices ?? []) this.putDevice(device)
     this.overtakeNamed(page)
     const entriesChanged = page.proxies.map((each) => this.putProxy(each)).includes(true)
@@ -201,18 +218,32 @@ export class Snapshot {
   }
 
   /** The device with this digest of a key. */
-  findDevice(protocol: KeyProtocol, digest: string): NodeDevice | undefined {
-    return this.findNamed(`${protocol} ${digest}`)
+  findDevice(protocol: KeyProtocol, digest: string): FoundDevice | undefined {
+    return this.deviceKeys.get(`${protocol} ${digest}`)
   }
 
   /** The device whose requests have this path. */
-  findDeviceOfPath(path: string): NodeDevice | undefined {
-    return this.findNamed(`path ${path}`)
+  findDeviceOfPath(path: string): FoundDevice | undefined {
+    return this.deviceKeys.get(`path ${path}`)
   }
 
-  private findNamed(name: string): NodeDevice | undefined {
-    const id = this.deviceKeys.get(name)
-    return id === undefined ? undefined : this.deviceById.get(id)
+  /** The device with this user name at an HTTP proxy. */
+  findDeviceOfLogin(username: string): FoundDevice | undefined {
+    return this.deviceKeys.get(loginName(username))
+  }
+
+  /** Whether the customers of another gateway enter here. */
+  isExitBehind(gateway: string): boolean {
+    return this.exitsBehind.includes(gateway)
+  }
+
+  /** Devices have a key for each exit. */
+  private followExits(): void {
+    const exits = [...this.gatewayById.values()].filter(({ id, entry }) => entry === this.self && id !== this.self)
+    const ids = exits.map(({ id }) => id).toSorted()
+    if (ids.join() === this.exitsBehind.join()) return
+    this.exitsBehind = ids
+    for (const device of this.deviceById.values()) this.nameDevice(device)
   }
 
   /** Exits of a pool. The same array until an exit changes, so callers can cache by identity. */
@@ -223,16 +254,36 @@ export class Snapshot {
 
   private putDevice(device: NodeDevice): void {
     this.unnamed?.devices.delete(device.id)
-    this.dropDevice(device.id)
-    if (device.state === 'gone') return
+    if (device.state === 'gone') return this.dropDevice(device.id)
     this.deviceById.set(device.id, device)
-    for (const name of namesOf(device)) this.deviceKeys.set(name, device.id)
+    this.nameDevice(device)
   }
 
   private dropDevice(id: string): void {
-    const known = this.deviceById.get(id)
     this.deviceById.delete(id)
-    for (const name of known ? namesOf(known) : []) this.deviceKeys.delete(name)
+    this.forgetNames(id)
+  }
+
+  private forgetNames(id: string): void {
+    for (const name of this.deviceNames.get(id) ?? []) this.deviceKeys.delete(name)
+    this.deviceNames.delete(id)
+  }
+
+  private nameDevice(device: NodeDevice): void {
+    this.forgetNames(device.id)
+    const names: string[] = []
+    const put = (login: string, digests: DeviceDigests, exit: string | undefined): void => {
+      const found = { device, exit, password: digests.password }
+      for (const name of [...namesOf(digests), loginName(login)]) {
+        this.deviceKeys.set(name, found)
+        names.push(name)
+      }
+    }
+    put(device.id, device, undefined)
+    const { exit_secret: secret } = device
+    if (secret)
+      for (const exit of this.exitsBehind) put(loginOfExit(device.id, exit), digestsOfExit(secret, exit), exit)
+    this.deviceNames.set(device.id, names)
   }
 
   /** Returns whether its port changed. */

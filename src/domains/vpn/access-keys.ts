@@ -1,3 +1,4 @@
+import { toUuid } from '../../core/device-exits.ts'
 import type { PeerId } from '../../core/ids.ts'
 import type { Tx } from '../../db/transaction.ts'
 import type { Peer } from './rules.ts'
@@ -19,16 +20,7 @@ const pattern = /^([0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-
 /** Makes the keys of a device, sealed for its row. */
 export async function makeAccessKeys(deps: VpnDeps, tx: Tx, id: PeerId): Promise<Uint8Array> {
   const password = await deps.fleet.makePasswordFor(tx, loginOf(id))
-  return deps.vault.seal(`${makeRandomUuid(deps)} ${password}`, keysContext(id))
-}
-
-/** A UUID of version 4 (RFC 9562): 122 random bits. */
-function makeRandomUuid({ random }: VpnDeps): string {
-  const chance = random(16)
-  chance[6] = ((chance[6] ?? 0) & 15) | 0x40
-  chance[8] = ((chance[8] ?? 0) & 63) | 0x80
-  const text = chance.toHex()
-  return [text.slice(0, 8), text.slice(8, 12), text.slice(12, 16), text.slice(16, 20), text.slice(20)].join('-')
+  return deps.vault.seal(`${toUuid(deps.random(16))} ${password}`, keysContext(id))
 }
 
 /** The keys of a device; undefined for one that has none yet. A damaged text throws. */

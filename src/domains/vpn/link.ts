@@ -1,7 +1,8 @@
+import { keysOfExit, loginOfExit, toEntrySecret, toExitsSecret } from '../../core/device-exits.ts'
 import { pathOfDevice } from '../../core/device-path.ts'
 import { runningSince } from '../../core/stall-monitor.ts'
-import { isServing, type Node, type VpnLinks } from '../fleet/rules.ts'
-import { openAccessKeys } from './access-keys.ts'
+import { type HopPath, isServing, type Node, pathsOf, type VpnLinks } from '../fleet/rules.ts'
+import { type AccessKeys, openAccessKeys } from './access-keys.ts'
 import { type AppIdentity, takeAppDevice } from './app-devices.ts'
 import { configure } from './devices.ts'
 import { loadGroups, partsOf } from './groups.ts'
@@ -43,8 +44,8 @@ export async function openLink(deps: VpnDeps, secret: string, which: LinkChoice)
     refused: taken?.refused,
     configuration: device && hasNode ? configure(deps, device, nodes, which.location) : undefined,
     keys,
-    path: keys ? pathOfDevice(deps.sha256(keys.uuid).toHex()) : '/',
-    gateways,
+    path: keys ? pathOf(deps, keys) : '/',
+    gateways: keys ? gateways.map((gateway) => withExitKeys(deps, gateway, device.id, keys)) : gateways,
     /** Whether the shop has gateways for VPN devices; all may be down. */
     hasGateways: known > 0,
   }
@@ -59,23 +60,56 @@ export type VpnGateway = {
   readonly links: VpnLinks
   /** SHA-256 of its certificate, in hex, and of that one's public key, in base64, if no authority has signed it. */
   readonly pin: { readonly certificate: string; readonly key: string } | null
+  /** Set if it is the entry of another gateway, from which devices leave then. */
+  readonly path?: { readonly entry: string; readonly exit: string } | undefined
+  /** The user name, keys and path of a device there, if they are not its own: they name the exit. */
+  readonly ofExit?: { readonly device: string; readonly keys: AccessKeys; readonly path: string } | undefined
 }
 
-/** The gateways for VPN devices: their number, and by location and name those that are neither down nor draining. */
+const pathOf = ({ sha256 }: VpnDeps, { uuid }: AccessKeys): string => pathOfDevice(sha256(uuid).toHex())
+
+/** At an entry, a device has keys of its own for each exit. */
+function withExitKeys(deps: VpnDeps, gateway: VpnGateway, device: string, { password }: AccessKeys): VpnGateway {
+  const { path } = gateway
+  if (!path) return gateway
+  const secret = toEntrySecret(deps.hmac, toExitsSecret(deps.hmac, password), path.entry)
+  const keys = keysOfExit(deps.hmac, secret, path.exit)
+  return { ...gateway, ofExit: { device: loginOfExit(device, path.exit), keys, path: pathOf(deps, keys) } }
+}
+
+/**
+ * The gateways for VPN devices: their number, and by location and name those that are neither down nor draining. One
+ * whose customers enter elsewhere is reached through its entry, unless the entry reports that this fails.
+ */
 async function listGateways(deps: VpnDeps): Promise<{ readonly known: number; readonly serving: VpnGateway[] }> {
-  const nodes = (await deps.fleet.nodes('gateway')).filter((node) => toVpnGateway(node) !== undefined)
+  const all = await deps.fleet.nodes('gateway')
+  const paths = pathsOf(all)
+  const nodes = all.filter((node) => toVpnGateway(node) !== undefined)
   const serving = nodes
     .filter((node) => isServing(node, runningSince(deps)))
     .toSorted((a, b) => (`${a.location} ${a.name}` < `${b.location} ${b.name}` ? -1 : 1))
-  return { known: nodes.length, serving: serving.flatMap((node) => toVpnGateway(node) ?? []) }
+  const ofNode = (node: Node): VpnGateway | undefined => {
+    const path = paths.find(({ exit }) => exit.id === node.id)
+    return path ? toPathGateway(path, serving) : toVpnGateway(node)
+  }
+  return { known: nodes.length, serving: serving.flatMap((node) => ofNode(node) ?? []) }
 }
 
-function toVpnGateway({ name, location, health, hopTls, vpnLinks: links }: Node): VpnGateway | undefined {
+/** The exit under its own name, where its entry is reached. */
+function toPathGateway({ entry, exit, report }: HopPath, serving: readonly Node[]): VpnGateway | undefined {
+  const at = serving.some(({ id }) => id === entry.id) && report?.isUp !== false ? toVpnGateway(entry) : undefined
+  return at && { ...at, name: nameOf(exit), path: { entry: entry.id, exit: exit.id } }
+}
+
+const nameOf = ({ location, name }: Node): string => `${location} ${name}`
+
+function toVpnGateway(node: Node): VpnGateway | undefined {
+  const { health, hopTls, vpnLinks: links } = node
   if (!health?.tls || health.isForVpn !== true) return undefined
   const { host, port, pin } = health.tls
   const key = hopTls && Buffer.from(hopTls.key, 'base64url').toString('base64')
   return {
-    name: `${location} ${name}`,
+    name: nameOf(node),
     host,
     port: links.port ?? port,
     links,

@@ -1,5 +1,6 @@
 import type { CustomerId, PeerId, RandomBytes } from '../../core/ids.ts'
 import { fieldProblem } from '../../core/messages/problems.ts'
+import type { Hmac } from '../../core/password-mac.ts'
 import { malformed, refuseField } from '../../core/refusal.ts'
 import { runningSince, type Stalls } from '../../core/stall-monitor.ts'
 import type { Clock } from '../../core/time.ts'
@@ -51,6 +52,7 @@ export type VpnDeps = {
   readonly random: RandomBytes
   readonly sha256: (text: string) => Uint8Array
   readonly sha224: (text: string) => Uint8Array
+  readonly hmac: Hmac
   readonly vault: Vault
   readonly publicKeyOf: PublicKeyOf
   readonly ledger: Ledger

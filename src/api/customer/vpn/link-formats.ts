@@ -106,8 +106,9 @@ function toEntry(
   { name, protocol, transport, alpn: usual }: Form,
   gateway: VpnGateway,
   tag: string,
-  { device, keys, path }: Pick<LinkContent, 'device' | 'keys' | 'path'>,
+  own: Pick<LinkContent, 'device' | 'keys' | 'path'>,
 ): Entry {
+  const { device, keys, path } = gateway.ofExit ?? own
   const { fingerprint, alpn } = gateway.links
   const offered = alpn ?? [usual]
   return {

@@ -6,7 +6,7 @@ import { toLookupName } from '../../../core/password-mac.ts'
 import type { After, Clock } from '../../../core/time.ts'
 import type { GatewayProtocol } from '../../../core/vpn-protocols.ts'
 import type { FindBody, NodeDevice, NodeGateway, NodeProxy, NodeSubuser } from '../../../node-protocol/state.ts'
-import type { KeyProtocol, Snapshot } from '../../agent/snapshot.ts'
+import type { FoundDevice, KeyProtocol, Snapshot } from '../../agent/snapshot.ts'
 import type { Credentials } from '../ways-in/http1/basic-auth.ts'
 import type { RefusalCode } from '../ways-in/refusals.ts'
 import { type Asker, deviceProtocolsOf, type Protocol, protocolOf } from '../ways-in/request.ts'
@@ -27,6 +27,8 @@ export type Access = {
       readonly device: NodeDevice
       readonly isInGrace: boolean
       readonly protocol: GatewayProtocol
+      /** The gateway from which it leaves, if that is another one: its key names it. */
+      readonly exit?: string | undefined
       /** The machine that uses it (`machines.ts`). */
       readonly machine?: string
     }
@@ -83,12 +85,15 @@ function isSame(
   forDevice: GatewayProtocol | undefined,
 ): boolean {
   if (access.kind === 'hop') return false
-  if (access.kind === 'device')
+  if (access.kind === 'device') {
+    const now = snapshot.findDeviceOfLogin(username)
     return (
-      snapshot.devices.get(username) === access.device &&
+      now?.device === access.device &&
+      now.exit === access.exit &&
       access.protocol === forDevice &&
       access.isInGrace === (stateOf(access.device, at) === 'grace')
     )
+  }
   if (access.kind === 'premium') return snapshot.findLogin(access.login.login) === access.subuser
   return snapshot.proxies.get(username) === access.proxy && access.protocol === protocol
 }
@@ -104,7 +109,7 @@ function prove(
 ): AdmissionVerdict {
   const { username, password } = pair
   const proxy = snapshot.proxies.get(username)
-  const device = snapshot.devices.get(username)
+  const device = snapshot.findDeviceOfLogin(username)
   const subuser = proxy || device ? undefined : snapshot.findLogin(toLookupName(username))
   // Constant work: unknown names are hashed and compared too.
   const isRight = matches(sha256(password), (proxy ?? subuser)?.digest ?? device?.password ?? noDigest)
@@ -134,12 +139,13 @@ const toPremium = (subuser: NodeSubuser, login: ProxyLogin, source: string | und
   source,
 })
 
-const toDevice = (device: NodeDevice, at: Moment, protocol: GatewayProtocol): Access => ({
+const toDevice = ({ device, exit }: FoundDevice, at: Moment, protocol: GatewayProtocol): Access => ({
   kind: 'device',
   key: deviceKey(device.id),
   owner: toOwner(device),
   device,
   protocol,
+  exit,
   isInGrace: stateOf(device, at) === 'grace',
   source: undefined,
 })
@@ -223,17 +229,18 @@ function stateOf(device: NodeDevice, at: Moment): 'up' | 'grace' | 'ended' {
 }
 
 /**
- * New keys of a device cut its tunnels, and so does turning its protocol off. So does its renewal: the next tunnel
- * reaches everything.
+ * New keys of a device cut its tunnels, and so does turning its protocol off or ending the path to its exit. So does
+ * its renewal: the next tunnel reaches everything.
  */
 function deviceRefusal(
-  { device, isInGrace, protocol }: Extract<Access, { kind: 'device' }>,
+  { device, isInGrace, protocol, exit }: Extract<Access, { kind: 'device' }>,
   snapshot: Snapshot,
   at: Moment,
 ): RefusalCode | undefined {
   const now = snapshot.devices.get(device.id)
   if (now?.password !== device.password || now.vless !== device.vless) return 'bad_credentials'
   if (!snapshot.isOn(protocol)) return 'bad_credentials'
+  if (exit !== undefined && !snapshot.isExitBehind(exit)) return 'bad_credentials'
   return stateOf(now, at) === (isInGrace ? 'grace' : 'up') ? undefined : 'vpn_ended'
 }
 

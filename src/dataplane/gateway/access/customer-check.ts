@@ -10,8 +10,8 @@ import { matches, noDigest } from './admission.ts'
 /** Checked in place of missing credentials. */
 const decoy = { username: 'nobody', password: 'nothing' }
 
-/** User names of VPN devices are their ids. */
-const isDeviceName = (username: string): boolean => /^dev_[0-9a-z]{26}$/.test(username)
+/** User names of VPN devices are their ids, with an exit behind a dash or without. */
+const isDeviceName = (username: string): boolean => /^dev_[0-9a-z]{26}$/.test(toLookupName(username))
 
 /**
  * Whether the values of Proxy-Authorization are a customer's or another gateway's, at once. Of unknown credentials,
@@ -43,7 +43,7 @@ export function createCustomerCheck(deps: {
     // The login without its parts: the engine names a wrong part to a customer.
     const subuser = snapshot.findLogin(toLookupName(username))
     const [isProxy, isSubuser] = [proxy, subuser].map((each) => matches(digest, each?.digest ?? noDigest))
-    const isDevice = matches(digest, snapshot.devices.get(username)?.password ?? noDigest)
+    const isDevice = matches(digest, snapshot.findDeviceOfLogin(username)?.password ?? noDigest)
     const opened = isProxy ? proxy : isSubuser ? subuser : undefined
     if (credentials && opened) proven.set(credentials, opened)
     const hasMac = hasPasswordMac(hmac, deps.passwordKeys(), username, password)

@@ -278,15 +278,12 @@ export type EgressPath =
 type Refused = { readonly refusal: RefusalCode }
 export type ChosenWay = { readonly way: EgressPath; readonly allowance: ByteAllowance }
 
-/** A ticket names an exit by its id, or a dedicated proxy by its user name. */
+/** A ticket names an exit by its id, a dedicated proxy by its user name, or for VPN devices the gateway itself. */
 const isProxyName = (name: string): boolean => !name.startsWith('ext_')
 
-/** A dedicated proxy's address at another gateway, as an exit of that gateway. */
-const toExit = (proxy: NodeProxy): NodeExit => ({
-  id: proxy.username,
+const noExit: Omit<NodeExit, 'id' | 'host' | 'node'> = {
   pool: '',
   kind: 'local',
-  host: proxy.leave_from,
   port: null,
   credentials: null,
   country: '',
@@ -295,12 +292,22 @@ const toExit = (proxy: NodeProxy): NodeExit => ({
   zip: '',
   asn: null,
   offers: null,
-  node: proxy.node ?? null,
   drained: false,
+}
+
+/** A dedicated proxy's address at another gateway, as an exit of that gateway. */
+const toExit = (proxy: NodeProxy): NodeExit => ({
+  ...noExit,
+  id: proxy.username,
+  host: proxy.leave_from,
+  node: proxy.node ?? null,
 })
 
 /** VPN devices leave from the IPv4 address that the kernel's routes choose. */
 const anyIpv4 = '0.0.0.0'
+
+/** Another gateway from which VPN devices leave: its tickets name the gateway itself. */
+const toDeviceExit = (gateway: string): NodeExit => ({ ...noExit, id: gateway, host: anyIpv4, node: gateway })
 
 type WayDeps = FillDeps & {
   ask: Ask
@@ -311,6 +318,8 @@ type WayDeps = FillDeps & {
   snapshot: Pick<Snapshot, 'proxies' | 'gateways'>
   /** This gateway's id. */
   self: string
+  /** It serves VPN devices. */
+  isForVpn: boolean
   allowanceOf: (subject: Subject) => ByteAllowance
   after: After
 }
@@ -322,13 +331,20 @@ function wayOf(proxy: NodeProxy, { self, snapshot }: WayDeps): EgressPath {
   return isElsewhere ? { kind: 'exit', exit: toExit(proxy) } : { kind: 'address', address: proxy.leave_from }
 }
 
-/** The entry's customer leaves from the address of a dedicated proxy. The proxy may have been bought a moment ago. */
+/**
+ * The entry's customer leaves from the address of a dedicated proxy, which may have been bought a moment ago, or as a
+ * VPN device from this machine.
+ */
 async function chooseForEntry(
   { exit: name, gateway, owner }: Extract<Access, { kind: 'hop' }>,
-  { self, snapshot, ask, allowanceOf }: WayDeps,
+  { self, snapshot, ask, allowanceOf, isForVpn }: WayDeps,
 ): Promise<ChosenWay | Refused> {
   const isEntry = snapshot.gateways.get(self)?.entry === gateway.id
   if (!isEntry || !isProxyName(name)) return { refusal: 'no_exit' }
+  if (name === self)
+    return isForVpn
+      ? { way: { kind: 'address', address: anyIpv4 }, allowance: allowanceOf({ kind: 'hop', id: gateway.id }) }
+      : { refusal: 'no_exit' }
   if (!snapshot.proxies.has(name)) await ask({ username: name }, owner)
   const proxy = snapshot.proxies.get(name)
   if (proxy?.state !== 'active' || proxy.node !== self) return { refusal: 'no_exit' }
@@ -357,10 +373,12 @@ export function createWayChooser(deps: WayDeps) {
       return hasUdp && way.kind === 'exit' ? { refusal: 'udp_unsupported' } : { way, allowance }
     }
     if (access.kind === 'device') {
-      const { isInGrace, protocol, device } = access
+      const { isInGrace, protocol, device, exit } = access
       const allowance = deps.allowanceOf(
         isInGrace ? { kind: 'grace', id: device.id } : { kind: 'device', id: device.id, protocol },
       )
+      // After its end it reaches the shop, from here.
+      if (exit !== undefined && !isInGrace) return { way: { kind: 'exit', exit: toDeviceExit(exit) }, allowance }
       return { way: { kind: 'address', address: anyIpv4, isInGrace }, allowance }
     }
     if (access.kind === 'hop') {

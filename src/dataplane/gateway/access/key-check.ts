@@ -21,11 +21,11 @@ export const createKeyCheck = (snapshot: Snapshot, sha256: Sha256): KeyCheck => 
   findKeyed(first) {
     for (const protocol of keyedWaysIn) {
       const key = protocol.readKey(first)
-      const device = key === undefined ? undefined : snapshot.findDevice(protocol.name, digestOfKey(sha256, key))
-      if (device) return { protocol, device: device.id }
+      const found = key === undefined ? undefined : snapshot.findDevice(protocol.name, digestOfKey(sha256, key))
+      if (found) return { protocol, device: found.device.id }
     }
     return undefined
   },
-  findPath: (path) => snapshot.findDeviceOfPath(path)?.id,
+  findPath: (path) => snapshot.findDeviceOfPath(path)?.device.id,
   isOn: (protocol) => snapshot.isOn(protocol),
 })

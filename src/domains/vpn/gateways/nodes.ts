@@ -1,3 +1,4 @@
+import { toEntrySecret, toExitsSecret } from '../../../core/device-exits.ts'
 import type { NodeDevice } from '../../../node-protocol/state.ts'
 import { ownerName } from '../../customers/rules.ts'
 import type { NodeSide, StateRow } from '../../fleet/index.ts'
@@ -25,7 +26,7 @@ export function createVpnGateways(deps: VpnDeps): NodeSide {
           const groups = await groupsFor(deps, found)
           return found.map((each) => withClosed(toRow(deps, each, blocked.has(each.customer)), each, groups))
         },
-        forNode: closeAt,
+        forNode: (shape, node) => withEntrySecret(deps, closeAt(shape, node), node),
       },
     ],
 
@@ -52,6 +53,12 @@ export function createVpnGateways(deps: VpnDeps): NodeSide {
   }
 }
 
+/** Adds the node's own secret of the device. The schema of the page drops the one from which it is made. */
+function withEntrySecret<Shape extends object>({ hmac }: VpnDeps, shape: Shape, node: string): Shape {
+  const secret: unknown = 'exits_secret' in shape ? shape.exits_secret : undefined
+  return typeof secret === 'string' ? { ...shape, exit_secret: toEntrySecret(hmac, secret, node) } : shape
+}
+
 /** SHA-256 of nothing that a client can present: a device without keys yet. */
 const noDigest = '0'.repeat(64)
 
@@ -73,6 +80,7 @@ function toRow(deps: VpnDeps, of: peers.NodePeerRow, isBlocked: boolean): StateR
     grace_until: isBlocked ? null : graceEndOf(deps, of),
     speed_mbit: of.speedMegabits,
     owner: ownerName(of.customer, deps.sha256),
+    ...(keys && { exits_secret: toExitsSecret(deps.hmac, keys.password) }),
   }
   return { id, changedAt, shape }
 }

@@ -8,6 +8,7 @@ import type { ProxyTunnel, ProxyTunnels, StartRelay } from '../../relay/tunnel.t
 import type { OpenCapsules } from '../../relay/udp/capsule-client.ts'
 import type { OpenSocket } from '../../relay/udp/socket-client.ts'
 import type { Side, SideOwner } from '../../sides/side.ts'
+import { withHopDatagrams } from '../../ways-in/hop-datagrams.ts'
 import type { RefusalCode } from '../../ways-in/refusals.ts'
 import type { Asker, ClientEvent, ClientParser, ProxyRequest, Verdict } from '../../ways-in/request.ts'
 import { recognize } from '../../ways-in/table.ts'
@@ -196,7 +197,8 @@ export class Connection implements SideOwner, WaitingClient {
     })
   }
 
-  private open(request: ProxyRequest): void {
+  private open(asked: ProxyRequest): void {
+    const request = withHopDatagrams(asked)
     this.isAdmitted = false
     if (request.asks === 'forward') return this.openForward(request)
     if (request.asks === 'tunnel') {

@@ -25,9 +25,11 @@ import { ProxyTunnels, type StartRelay } from '../../relay/tunnel.ts'
 import { UdpAssociations } from '../../relay/udp/associations.ts'
 import { createOpenCapsules } from '../../relay/udp/capsule-client.ts'
 import type { OpenDatagrams } from '../../relay/udp/datagram-socket.ts'
+import { createOpenHopSocket } from '../../relay/udp/hop-socket.ts'
 import { createOpenSocket } from '../../relay/udp/socket-client.ts'
 import type { Side, SideAround } from '../../sides/side.ts'
 import type { Sockets } from '../../sides/sockets.ts'
+import { hopTargetOf } from '../../ways-in/hop-datagrams.ts'
 import type { RefusalCode } from '../../ways-in/refusals.ts'
 import type { ClientParser } from '../../ways-in/request.ts'
 import { Connection, type ConnectionDeps } from './connection.ts'
@@ -242,6 +244,7 @@ export class GatewayCore {
         findOwnExit: (id) => this.findOwnExit(id),
         snapshot: deps.snapshot,
         self: deps.hop.node,
+        isForVpn: deps.hop.isForVpn === true,
         sha256: deps.sha256,
         random: deps.random,
         allowanceOf: (subject) => metering.allowanceOf(subject),
@@ -281,6 +284,7 @@ export class GatewayCore {
         transport: 'udp',
       }),
       isLocal: (exit) => this.upstreams.isLocal(exit),
+      openAtExit: createOpenHopSocket(this.upstreams, limits.connectMs),
       health: this.exits,
       openDatagrams,
       onFault,
@@ -313,10 +317,12 @@ export class GatewayCore {
       claimNonce: this.common.claimNonce,
     })
     return {
-      admit: (asker, request) =>
-        asker.claim.kind === 'ticket' && request?.asks === 'tunnel'
-          ? admitHop(asker.claim.ticket, request.target)
-          : whenReady(admission.admit(asker), (verdict) => this.enterMachine(verdict, asker.source)),
+      admit: (asker, request) => {
+        const target = asker.claim.kind === 'ticket' && request ? hopTargetOf(request) : undefined
+        return asker.claim.kind === 'ticket' && target
+          ? admitHop(asker.claim.ticket, target)
+          : whenReady(admission.admit(asker), (verdict) => this.enterMachine(verdict, asker.source))
+      },
       mainPort: () => this.mainPort,
       tunnels: this.tunnels,
       startRelay: deps.startRelay,

@@ -43,8 +43,8 @@ export type EngineDeps = {
   readonly lastContactAt: () => number
   readonly sha256: (text: string) => Uint8Array
   readonly random: () => number
-  /** This gateway's id and the private key for hops. */
-  readonly hop: { readonly node: string; readonly privateKey: string }
+  /** This gateway's id, the private key for hops, and whether VPN devices of its entry leave from here. */
+  readonly hop: { readonly node: string; readonly privateKey: string; readonly isForVpn?: boolean }
   /** Opens a hop over the TLS port of a gateway. Without it every hop goes to the plain port. */
   readonly openHop?: ((gateway: HopGateway) => HopLine) | undefined
   /** A request from this address was admitted: told at most once a minute for each. */

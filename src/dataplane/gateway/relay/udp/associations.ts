@@ -21,6 +21,12 @@ type InConnection = { readonly target: ConnectTarget | undefined; readonly side:
 
 type Refused = { readonly refusal: RefusalCode }
 
+/** A hop is no customer. */
+const unlimitedOf = (udp: UdpLimits): UdpLimits => ({
+  ...udp,
+  destinations: { ...udp.destinations, customer: Number.POSITIVE_INFINITY },
+})
+
 const unsupported: Refused = { refusal: 'udp_unsupported' }
 const maxExits = 3
 const ownSix = addressFromNumber(6, 1n)
@@ -41,8 +47,10 @@ export class UdpAssociations {
       policy: () => Policy
       chooseWay: ReturnType<typeof createWayChooser>
       finder: DestinationFinder
-      /** An address of this machine; other exits relay no UDP. */
+      /** An address of this machine; other exits relay no UDP but that of VPN devices. */
       isLocal: (exit: NodeExit) => boolean
+      /** A socket at the gateway of an exit. */
+      openAtExit: (exit: NodeExit) => Promise<DatagramSocket | Refused>
       health: Pick<ExitHealth, 'doubted'>
       metering: Metering<Side>
       openDatagrams: OpenDatagrams
@@ -55,17 +63,26 @@ export class UdpAssociations {
   /** `isGone`: whether the client has disconnected meanwhile. `within`: a single destination is judged at once. */
   async open(access: Access, isGone: () => boolean, within?: InConnection): Promise<UdpAssociation | Refused> {
     const { deps } = this
-    if (!deps.udp.isOn || access.kind === 'hop') return unsupported
-    const max = access.kind === 'premium' ? access.subuser.tunnels : null
-    const denied = deps.closedFor() ?? deps.limits.enter(access.owner, access.key, max)
+    if (!deps.udp.isOn) return unsupported
+    const denied = deps.closedFor() ?? this.enter(access)
     if (denied) return { refusal: denied }
     let opened: UdpAssociation | Refused = unsupported
     try {
       opened = await this.openCounted(access, isGone, within)
       return opened
     } finally {
-      if ('refusal' in opened) deps.limits.leave(access.owner, access.key)
+      if ('refusal' in opened) this.leave(access)
     }
+  }
+
+  /** Hops have no limits here: the other gateway keeps its customers' limits. */
+  private enter(access: Access): RefusalCode | undefined {
+    if (access.kind === 'hop') return undefined
+    return this.deps.limits.enter(access.owner, access.key, access.kind === 'premium' ? access.subuser.tunnels : null)
+  }
+
+  private leave(access: Access): void {
+    if (access.kind !== 'hop') this.deps.limits.leave(access.owner, access.key)
   }
 
   private async openCounted(
@@ -79,6 +96,7 @@ export class UdpAssociations {
       const chosen = await chooseWay(access, failed, isLocal)
       if ('refusal' in chosen) return failed.length > 0 ? { refusal: 'address_unavailable' } : chosen
       const { way } = chosen
+      if (access.kind === 'hop' && way.kind === 'exit') return unsupported
       const found = within?.target && (await finder.find(within.target, way, access.owner))
       if (found && 'refusal' in found) return found
       const socket = await this.bind(way)
@@ -91,12 +109,13 @@ export class UdpAssociations {
       if (socket.refusal !== 'address_unavailable' || way.kind !== 'exit') return socket
       health.doubted(way.exit.id)
       failed.push(way.exit)
-      const isPinned = access.kind === 'premium' && access.login.session !== null
+      const isPinned = access.kind !== 'premium' || access.login.session !== null
       if (isPinned || failed.length === maxExits) return socket
     }
   }
 
   private async bind(way: EgressPath): Promise<DatagramSocket | Refused> {
+    if (way.kind === 'exit' && !this.deps.isLocal(way.exit)) return this.deps.openAtExit(way.exit)
     const own = ownAddressOf(way)
     if (!own) return { refusal: 'address_unavailable' }
     const bound = await this.deps.openDatagrams(own, 0)
@@ -118,10 +137,11 @@ export class UdpAssociations {
     const keepsHosts = access.kind === 'premium' && access.subuser.keep_hosts
     const host = keepsHosts ? within?.target?.host : undefined
     const capsules = within && metering.beginCapsules(allowance, within.side, access.owner, host, exit)
+    const isHop = access.kind === 'hop'
     const associationDeps = {
       clock,
-      limits: udp,
-      mayPass: () => packets.take(access.owner),
+      limits: isHop ? unlimitedOf(udp) : udp,
+      mayPass: () => isHop || packets.take(access.owner),
       maySend:
         access.kind === 'device' && access.isInGrace
           ? (payload: Uint8Array) => isGraceQuestion(payload, this.deps.policy().grace)
@@ -129,7 +149,7 @@ export class UdpAssociations {
       keepsHosts,
       find: (target: ConnectTarget) => finder.find(target, way, access.owner),
       // The only destination was counted with the association.
-      mayReachAnother: () => within?.target !== undefined || limits.reachAnother(access.owner),
+      mayReachAnother: () => isHop || within?.target !== undefined || limits.reachAnother(access.owner),
       counts,
       onEnd: (ended: UdpAssociation) => this.end(ended),
       onFault,
@@ -149,10 +169,10 @@ export class UdpAssociations {
   }
 
   private end(association: UdpAssociation): void {
-    const { open, metering, limits } = this.deps
+    const { open, metering } = this.deps
     if (!open.remove(association)) return
     metering.finishDatagrams(association.meter)
     if (association.capsules) metering.finish(association.capsules)
-    limits.leave(association.access.owner, association.access.key)
+    this.leave(association.access)
   }
 }

@@ -15,12 +15,14 @@ type Head = { readonly target: ConnectTarget; readonly from: number; readonly en
 export class DatagramReader {
   private held: Uint8Array = nothing
 
+  constructor(private readonly max = maxPayload) {}
+
   /** Passes each payload on. False if the client violates the format; feed nothing then. */
   readonly feed = (chunk: Uint8Array, onPayload: (payload: Uint8Array, target: ConnectTarget) => void): boolean => {
     const bytes = this.held.length === 0 ? chunk : joinBytes([this.held, chunk])
     let at = 0
     while (at < bytes.length) {
-      const head = readHead(bytes.subarray(at, at + maxHeadBytes))
+      const head = readHead(bytes.subarray(at, at + maxHeadBytes), this.max)
       if (head === 'malformed') return false
       if (head === undefined || bytes.length < at + head.end) break
       onPayload(bytes.subarray(at + head.from, at + head.end), head.target)
@@ -33,7 +35,7 @@ export class DatagramReader {
 }
 
 /** Undefined while bytes are missing. */
-function readHead(bytes: Uint8Array): Head | 'malformed' | undefined {
+function readHead(bytes: Uint8Array, max: number): Head | 'malformed' | undefined {
   const read = readTarget(bytes, 0)
   if (read === undefined || read === 'malformed') return read
   const [high, low] = [bytes[read.end], bytes[read.end + 1]]
@@ -42,7 +44,7 @@ function readHead(bytes: Uint8Array): Head | 'malformed' | undefined {
   if (high === undefined || low === undefined || isEnded === undefined) return undefined
   const length = (high << 8) | low
   const from = read.end + 4
-  return length > maxPayload ? 'malformed' : { target: read.target, from, end: from + length }
+  return length > max ? 'malformed' : { target: read.target, from, end: from + length }
 }
 
 /** A datagram to the client, with its source. A payload beyond 8192 bytes goes whole: the length has 16 bits. */
