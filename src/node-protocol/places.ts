@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { keyKinds } from '../core/device-places.ts'
 
 /** Items of a request. */
 export const maxPlaces = 500
@@ -18,6 +19,11 @@ export const placesBodySchema = z.object({
         place,
         active_at: z.int().nonnegative(),
         is_new: z.boolean(),
+        /** Which key the machine has presented: one of the device, or of the device for an exit behind this gateway. */
+        key: z.enum(keyKinds),
+        exit: z.string().max(64).optional(),
+        /** `proofOfKey`: this gateway has seen that key. */
+        proof: z.string().regex(/^[0-9a-f]{64}$/),
       }),
     )
     .max(maxPlaces),

@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { createHmac } from 'node:crypto'
 import { placeLastsMs, placeMovesAfterMs } from '../../src/core/device-places.ts'
 import type { PlacesBody } from '../../src/node-protocol/places.ts'
 import { engines } from '../harness/database.ts'
+import { keysOfDevice } from '../harness/gateway.ts'
+import { reportOf } from '../harness/node.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { sellVpn } from '../harness/vpn.ts'
 
@@ -23,14 +26,23 @@ describe.each([...engines])('machines of VPN devices on %s', (engine) => {
     await post('/vpn/devices', {})
     const { devices } = (await service.get('/vpn/info', { token })).data
     const [first, second] = devices.map(({ id }: { id: string }) => id) as [string, string]
-    const report = async (items: readonly (readonly [device: string, place: number, isNew?: boolean])[]) => {
-      const places: PlacesBody['places'] = items.map(([device, digit, isNew = true]) => ({
+    const secrets = new Map<string, string>()
+    for (const id of [first, second]) secrets.set(id, (await keysOfDevice(service, id)).uuid)
+    /** `secret`: the key that the gateway has seen, the device's own unless named. */
+    const report = async (
+      items: readonly (readonly [device: string, place: number, isNew?: boolean, secret?: string])[],
+    ) => {
+      const places: PlacesBody['places'] = items.map(([device, digit, isNew = true, secret]) => ({
         device,
         place: place(digit),
         active_at: service.clock.nowMs,
         is_new: isNew,
+        key: 'vless',
+        proof: createHmac('sha256', secret ?? secrets.get(device) ?? 'unknown')
+          .update(`machine 1\0nod_test\0${device}\0${place(digit)}`)
+          .digest('hex'),
       }))
-      const refused = (await service.services.vpn.gateways.places?.({ places })) ?? []
+      const refused = (await service.services.vpn.gateways.places?.('nod_test', { places })) ?? []
       return refused.map((each) => each.place)
     }
     return { first, second, report, post }
@@ -70,6 +82,21 @@ describe.each([...engines])('machines of VPN devices on %s', (engine) => {
   test('a machine of a device that the shop does not know is not refused, and is forgotten', async () => {
     const { report } = await subscribe()
     expect(await report([[`dev_${'0'.repeat(26)}`, 1]])).toEqual([])
+  })
+
+  test('a stolen gateway takes no slot for a device whose key it has not seen, and counts of it take none', async () => {
+    const { first, second, report } = await subscribe()
+    await report([[first, 1]])
+    service.clock.advance(10)
+    expect(await report([[first, 2]])).toEqual([])
+    // Its state has the digest of the key, which is no key.
+    const digest = new Bun.CryptoHasher('sha256').update((await keysOfDevice(service, second)).uuid).digest('hex')
+    for (const stolen of [digest, 'a guess']) expect(await report([[second, 3, true, stolen]])).toEqual([place(3)])
+    const peers = [{ id: second, received: 1000, sent: 1000, handshake_at: null }]
+    await service.services.vpn.gateways.report('nod_test', reportOf({ boot: '0boot-stolen', peers }))
+    expect(await report([[first, 2, false]])).toEqual([])
+    expect(await report([[second, 3]])).toEqual([])
+    expect(await report([[first, 2, false]])).toEqual([place(2)])
   })
 
   test('removing a device frees the slots of its machines, and silent machines are forgotten', async () => {

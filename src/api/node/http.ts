@@ -324,7 +324,7 @@ async function places(deps: NodeServer, visit: Visit): Promise<unknown> {
   const takes = sidesOf(deps, node).flatMap((side) => side.places ?? [])
   if (takes.length === 0) throw wrongKind(node.kind)
   const refused = []
-  for (const take of takes) refused.push(...(await deps.urgently(() => take(body))))
+  for (const take of takes) refused.push(...(await deps.urgently(() => take(node.id, body))))
   return placesAnswerSchema.parse({ refused })
 }
 

@@ -1,10 +1,12 @@
-import { placeLastsMs, placeReportMs } from '../../core/device-places.ts'
+import { type KeyKind, placeLastsMs, placeReportMs } from '../../core/device-places.ts'
 import { maxPlaces, type PlacesBody } from '../../node-protocol/places.ts'
 import { createLimitedLog, type NodeLog, type Timing } from './runtime.ts'
 import type { ShopLink } from './shop-link.ts'
 
 /** A machine that uses a VPN device: the network from which it connects, as `access/machines.ts` names it. */
 export type DevicePlace = { readonly device: string; readonly place: string }
+/** With the proof for the shop that it has presented a key of the device. */
+export type ProvenPlace = DevicePlace & { readonly key: KeyKind; readonly exit?: string; readonly proof: string }
 
 const keyOf = ({ device, place }: DevicePlace): string => `${device} ${place}`
 
@@ -17,7 +19,7 @@ const maxOthers = 20
  */
 export class PlaceReports {
   /** When each machine was last active. */
-  private readonly activeAt = new Map<string, { readonly of: DevicePlace; at: number }>()
+  private readonly activeAt = new Map<string, { readonly of: ProvenPlace; at: number }>()
   private readonly touched = new Set<string>()
   private readonly asking = new Map<string, Promise<boolean>>()
   private readonly limitedLog
@@ -39,7 +41,7 @@ export class PlaceReports {
   }
 
   /** Whether a machine may open its first tunnel. Equal questions share one request. */
-  ask(of: DevicePlace): Promise<boolean> {
+  ask(of: ProvenPlace): Promise<boolean> {
     const key = keyOf(of)
     const known = this.activeAt.get(key)
     if (known && this.deps.clock() - known.at < placeReportMs) return Promise.resolve(true)
@@ -50,19 +52,19 @@ export class PlaceReports {
     return answer
   }
 
-  /** Machines have carried bytes: reactors say so every second, and the shop learns it every 10 s. */
-  touch(active: readonly (DevicePlace & { readonly at: number })[]): void {
-    for (const { device, place, at } of active) {
-      const key = keyOf({ device, place })
+  /** Machines have carried bytes: reactors say so every second, and the shop learns it every 8 s. */
+  touch(active: readonly (ProvenPlace & { readonly at: number })[]): void {
+    for (const { at, ...of } of active) {
+      const key = keyOf(of)
       const known = this.activeAt.get(key)
       if (known) known.at = Math.max(known.at, at)
-      else this.activeAt.set(key, { of: { device, place }, at })
+      else this.activeAt.set(key, { of, at })
       this.touched.add(key)
     }
     if (this.deps.timing.now() - this.reportedAt >= placeReportMs) void this.report()
   }
 
-  private async askShop(of: DevicePlace): Promise<boolean> {
+  private async askShop(of: ProvenPlace): Promise<boolean> {
     const nowMs = this.deps.clock()
     const others = [...this.activeAt.values()].filter((each) => each.of.device === of.device).slice(0, maxOthers)
     const refused = await this.send([...others.map((each) => toItem(each.of, each.at, false)), toItem(of, nowMs, true)])
@@ -102,9 +104,8 @@ export class PlaceReports {
   }
 }
 
-const toItem = ({ device, place }: DevicePlace, at: number, isNew: boolean): PlacesBody['places'][number] => ({
-  device,
-  place,
+const toItem = (of: ProvenPlace, at: number, isNew: boolean): PlacesBody['places'][number] => ({
+  ...of,
   active_at: Math.max(0, Math.round(at)),
   is_new: isNew,
 })

@@ -36,6 +36,8 @@ export type StateTable<Part extends StatePart = StatePart> = {
   readonly read: (after: Position, limit: number, thereOnly: boolean) => Promise<readonly StateRow<StateParts[Part]>[]>
   /** The part of a thing that this node may see. */
   forNode?(shape: StateParts[Part], node: string): StateParts[Part]
+  /** Things on every page that this node reads. */
+  always?(node: string): readonly StateParts[Part][]
 }
 
 /** How many bytes were given back, for how many customers' things. */
@@ -62,7 +64,7 @@ export type NodeSide = {
   /** Takes the results of a node's trials, each whole, so they may repeat. `isLocal`: over the shop's own socket. */
   readonly tried?: (node: string, body: TriedBody, isLocal: boolean) => Promise<void>
   /** Takes the machines that use devices at a gateway, and returns those that may not. */
-  readonly places?: (body: PlacesBody) => Promise<PlacesBody['places']>
+  readonly places?: (node: string, body: PlacesBody) => Promise<PlacesBody['places']>
   /** A node has called from this address. */
   readonly seen?: (node: string, from: Address) => Promise<void>
   /** Gives customers back what a node has claimed since a moment; a dry run only counts. Idempotent. */

@@ -77,7 +77,7 @@ export function createVpnNodes(deps: VpnDeps): NodeSide & Required<Pick<NodeSide
      * device's last bytes still count; an unknown device is ignored.
      */
     async report(node, { boot, peers: counts }) {
-      if (counts.length > 0) await takeReported(deps, node, boot, counts)
+      if (counts.length > 0) await takeReported(deps, node, boot, counts, true)
       return undefined
     },
 
@@ -125,10 +125,17 @@ export function closeAt<Shape extends object>(shape: Shape, node: string): Shape
   return isClosed ? { ...shape, state: 'down' } : shape
 }
 
-export async function takeReported(deps: VpnDeps, node: string, boot: string, counts: PeerCounts): Promise<void> {
+/** `isWireGuard`: they are of a VPN node, whose devices take slots by their bytes. */
+export async function takeReported(
+  deps: VpnDeps,
+  node: string,
+  boot: string,
+  counts: PeerCounts,
+  isWireGuard: boolean,
+): Promise<void> {
   const groups = await loadGroups(deps)
   const isLimited = groups.some(({ nodes }) => nodes.some(({ id }) => id === node))
-  await deps.db.transact((tx) => takeCounts(deps, tx, node, boot, counts, isLimited ? groups : []))
+  await deps.db.transact((tx) => takeCounts(deps, tx, node, boot, counts, isLimited ? groups : [], isWireGuard))
 }
 
 /** Adds new counts to devices and subscriptions. Reaching the traffic limit makes nodes read the devices again. */
@@ -140,6 +147,7 @@ async function takeCounts(
   reported: PeerCounts,
   /** If the node is in one of them. */
   groups: readonly NodeGroup[],
+  isWireGuard: boolean,
 ): Promise<void> {
   const ids = reported.map((each) => each.id)
   const owners = await peers.findOwners(tx, ids)
@@ -157,7 +165,7 @@ async function takeCounts(
   const uses = lastUses(known, node, deps.clock())
   const changed = [...new Set([...added.keys(), ...uses.keys()])].toSorted()
   if (changed.length === 0) return
-  const machines = known.flatMap(({ id, protocol }) => (protocol === undefined && added.has(id) ? id : []))
+  const machines = known.flatMap(({ id }) => (isWireGuard && added.has(id) ? id : []))
   await takePlaces(deps, tx, machines.map(toWireGuardPlace(deps.clock())))
   const byOwner = Map.groupBy(changed, (id) => owners.get(id)?.uuid)
   const uuids = [...byOwner.keys()].filter((uuid) => uuid !== undefined)

@@ -186,6 +186,15 @@ export const findAccessKeys = (reader: Reader, id: PeerId): Promise<Uint8Array |
     [id],
   )
 
+const sealedKeys = columnsOf({ id: idColumn<PeerId>('id'), accessKeys: orNull(bytes('access_keys')) })
+
+/** The sealed keys of devices that are not removed. */
+export async function listAccessKeys(reader: Reader, ids: readonly string[]) {
+  if (ids.length === 0) return []
+  const sql = `SELECT id, access_keys FROM vpn_peers WHERE removed_at IS NULL AND id IN (${list(ids.length)})`
+  return sealedKeys.all(reader, sql, ids)
+}
+
 /** Raises `changed_at`, so that nodes read the device again. */
 export const writeAccessKeys = (tx: Tx, id: PeerId, sealed: Uint8Array, nowMs: number): void =>
   tx.send('UPDATE vpn_peers SET access_keys = $2, changed_at = $3 WHERE id = $1', [id, sealed, nowMs])

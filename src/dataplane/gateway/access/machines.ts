@@ -1,16 +1,18 @@
 import { readAddress, readClientPrefix, unmap } from '../../../core/address.ts'
 import type { Sha256 } from '../../../core/chain.ts'
-import { placeLastsMs, placeReportMs } from '../../../core/device-places.ts'
+import { type KeyKind, placeLastsMs, placeReportMs, proofOfKey } from '../../../core/device-places.ts'
 import { type MaybePromise, whenReady } from '../../../core/maybe-promise.ts'
-import type { DevicePlace } from '../../agent/places.ts'
+import { hmac } from '../../agent/exit-keys.ts'
+import type { DevicePlace, ProvenPlace } from '../../agent/places.ts'
+import type { Claim } from '../ways-in/request.ts'
 import type { Access } from './admission.ts'
 
 /** The machines of VPN devices, on the main thread: asks the shop, which knows those of all gateways. */
 export type AskPlaces = {
   /** Whether a machine may open its first tunnel. */
-  ask(of: DevicePlace): Promise<boolean>
+  ask(of: ProvenPlace): Promise<boolean>
   /** Machines that have carried bytes, and when. */
-  touch(active: readonly (DevicePlace & { readonly at: number })[]): void
+  touch(active: readonly (ProvenPlace & { readonly at: number })[]): void
 }
 
 /** Activity reaches the main thread within this time. */
@@ -18,7 +20,7 @@ const noteEveryMs = 1000
 const maxMachines = 100_000
 
 /** `usedAt`: when it last had an open tunnel. */
-type Machine = { readonly of: DevicePlace; activeAt: number; notedAt: number; usedAt: number }
+type Machine = { readonly of: ProvenPlace; activeAt: number; notedAt: number; usedAt: number }
 
 type DeviceAccess = Extract<Access, { kind: 'device' }>
 
@@ -31,6 +33,14 @@ export function placeOf(device: string, source: string, sha256: Sha256): string 
   return `${plain?.version ?? 4}${digest.slice(0, 16)}`
 }
 
+/** The key of a device in a claim that was right. */
+const keyOf = (claim: Claim): readonly [kind: KeyKind, key: string] | undefined =>
+  claim.kind === 'key'
+    ? [claim.protocol, claim.key]
+    : claim.kind === 'password'
+      ? ['password', claim.credentials.password]
+      : undefined
+
 /** The machines that use VPN devices through this reactor. A key that is copied is a device on several machines. */
 export class Machines {
   private readonly known = new Map<string, Machine>()
@@ -41,21 +51,27 @@ export class Machines {
       readonly places?: AskPlaces | undefined
       readonly clock: () => number
       readonly sha256: Sha256
+      /** This gateway. */
+      readonly node: string
     },
   ) {}
 
   /** The access of a machine that may use its device; undefined if all slots are taken. */
-  enter(access: DeviceAccess, source: string): MaybePromise<DeviceAccess | undefined> {
-    const { places, clock, sha256 } = this.deps
+  enter(access: DeviceAccess, source: string, claim: Claim): MaybePromise<DeviceAccess | undefined> {
+    const { places, clock, sha256, node } = this.deps
+    const presented = keyOf(claim)
     // After its end a device reaches the shop only: its customer must be able to pay.
-    if (!places || access.isInGrace) return access
+    if (!places || !presented || access.isInGrace) return access
     const device = access.device.id
-    const of = { device, place: placeOf(device, source, sha256) }
-    const key = `${device} ${of.place}`
+    const place = placeOf(device, source, sha256)
+    const key = `${device} ${place}`
     const entered = { ...access, machine: key }
     const known = this.known.get(key)
     const nowMs = clock()
     if (known && nowMs - known.activeAt < placeReportMs) return entered
+    const [kind, secret] = presented
+    const proof = proofOfKey(hmac, secret, node, device, place)
+    const of = { device, place, key: kind, ...(access.exit !== undefined && { exit: access.exit }), proof }
     return whenReady(places.ask(of), (isAdmitted) => {
       if (!isAdmitted) return undefined
       for (const oldest of this.known.keys().take(this.known.size < maxMachines ? 0 : 1)) this.known.delete(oldest)

@@ -4,6 +4,7 @@ import { ownerName } from '../../customers/rules.ts'
 import type { NodeSide, StateRow } from '../../fleet/index.ts'
 import { openAccessKeys, toDigests } from '../access-keys.ts'
 import { takePlaces } from '../machines/places.ts'
+import { checkProofs } from '../machines/proofs.ts'
 import { closeAt, forgetUsage, groupsFor, takeReported, withClosed } from '../nodes.ts'
 import { mayForward } from '../rules.ts'
 import * as peers from '../store-peers.ts'
@@ -36,14 +37,15 @@ export function createVpnGateways(deps: VpnDeps): NodeSide {
 
     /** The bytes of a device at gateways and at VPN nodes count together. */
     async report(node, { boot, peers: counts }) {
-      if (counts.length > 0) await takeReported(deps, node, boot, counts)
+      if (counts.length > 0) await takeReported(deps, node, boot, counts, false)
       return undefined
     },
 
-    async places({ places }) {
-      const seen = places.map((each) => ({ ...each, activeAt: each.active_at, isNew: each.is_new }))
+    async places(node, { places }) {
+      const { proven, unproven } = await checkProofs(deps, node, places)
+      const seen = proven.map((each) => ({ ...each, activeAt: each.active_at, isNew: each.is_new }))
       const refused = new Set<object>(await db.transact((tx) => takePlaces(deps, tx, seen)))
-      return places.filter((_, index) => refused.has(seen[index] ?? {}))
+      return [...unproven, ...proven.filter((_, index) => refused.has(seen[index] ?? {}))]
     },
 
     forgetUsage: (node, sinceAt, dryRun) => forgetUsage(deps, node, sinceAt, dryRun),

@@ -1,7 +1,7 @@
 import type { MessagePort } from 'node:worker_threads'
 import type { FindBody, Found, StatePage } from '../../../../node-protocol/state.ts'
 import type { NodeCounts, Reported } from '../../../agent/data-path.ts'
-import type { DevicePlace } from '../../../agent/places.ts'
+import type { DevicePlace, ProvenPlace } from '../../../agent/places.ts'
 import type { GoneItems } from '../../../agent/snapshot.ts'
 import type { ExitReport } from '../../access/exit-health.ts'
 import type { AskPlaces } from '../../access/machines.ts'
@@ -84,7 +84,7 @@ export type ToReactor =
 export type FromReactor =
   | { readonly type: 'ask'; readonly ticket: number; readonly question: FindBody; readonly source: string }
   /** Whether a machine may open its first tunnel. */
-  | { readonly type: 'ask-place'; readonly ticket: number; readonly of: DevicePlace }
+  | { readonly type: 'ask-place'; readonly ticket: number; readonly of: ProvenPlace }
   | { readonly type: 'active-places'; readonly active: Parameters<AskPlaces['touch']>[0] }
   | { readonly type: 'look-up'; readonly ticket: number; readonly name: string; readonly version: 4 | 6 }
   | { readonly type: 'unlistened'; readonly descriptor: number }

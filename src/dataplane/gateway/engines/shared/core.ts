@@ -31,7 +31,7 @@ import type { Side, SideAround } from '../../sides/side.ts'
 import type { Sockets } from '../../sides/sockets.ts'
 import { hopTargetOf } from '../../ways-in/hop-datagrams.ts'
 import type { RefusalCode } from '../../ways-in/refusals.ts'
-import type { ClientParser } from '../../ways-in/request.ts'
+import type { Asker, ClientParser } from '../../ways-in/request.ts'
 import { Connection, type ConnectionDeps } from './connection.ts'
 import type { EngineDeps } from './engine.ts'
 
@@ -98,7 +98,7 @@ export class GatewayCore {
       sizes: common.openCounts('network'),
       others: common.others,
     })
-    this.machines = new Machines(deps)
+    this.machines = new Machines({ ...deps, node: deps.hop.node })
     this.open = createRecheck({
       snapshot,
       moment: this.moment,
@@ -321,7 +321,7 @@ export class GatewayCore {
         const target = asker.claim.kind === 'ticket' && request ? hopTargetOf(request) : undefined
         return asker.claim.kind === 'ticket' && target
           ? admitHop(asker.claim.ticket, target)
-          : whenReady(admission.admit(asker), (verdict) => this.enterMachine(verdict, asker.source))
+          : whenReady(admission.admit(asker), (verdict) => this.enterMachine(verdict, asker))
       },
       mainPort: () => this.mainPort,
       tunnels: this.tunnels,
@@ -353,9 +353,9 @@ export class GatewayCore {
   }
 
   /** The device limit holds at connect: a machine of a VPN device needs a slot. */
-  private enterMachine(verdict: AdmissionVerdict, source: string): MaybePromise<AdmissionVerdict> {
+  private enterMachine(verdict: AdmissionVerdict, { source, claim }: Asker): MaybePromise<AdmissionVerdict> {
     if (!('access' in verdict) || verdict.access.kind !== 'device') return verdict
-    return whenReady(this.machines.enter(verdict.access, source), (access) =>
+    return whenReady(this.machines.enter(verdict.access, source, claim), (access) =>
       access ? { access } : { refusal: 'vpn_devices' },
     )
   }
