@@ -35,6 +35,7 @@ export function createVault(key: Uint8Array): Vault {
   const derived = new Uint8Array(hkdfSync('sha256', key, 'turnpike', 'vault 1', 32))
   return {
     fingerprint: new Uint8Array(hkdfSync('sha256', key, 'turnpike', 'fingerprint 1', 32)),
+    derive: (purpose) => new Uint8Array(hkdfSync('sha256', key, 'turnpike', `derived 1 ${purpose}`, 32)),
     seal(text, context) {
       const nonce = randomBytes(nonceBytes)
       const cipher = createCipheriv('aes-256-gcm', derived, nonce)

@@ -100,7 +100,12 @@ async function toState(
     subusers: [],
     exits: [],
     peers: [],
-    ...Object.fromEntries(tables.map((table, index) => [table.name, rowsOf(table, page.given[index])])),
+    ...Object.fromEntries(
+      tables.map((table, index) => [
+        table.name,
+        [...rowsOf(table, page.given[index]), ...(table.always?.(node) ?? [])],
+      ]),
+    ),
   })
 }
 

@@ -11,6 +11,22 @@ const spaceText = (of: { readonly free_bytes: number; readonly size_bytes: numbe
 const nameProxy = 'name the address of your reverse proxy in TURNPIKE_TRUSTED_PROXIES'
 const readLog = 'look for "certificate not renewed" in the log: it has the reason that the authority gave'
 
+/** Where a way in stopped working. */
+export type WayInStage = 'dns' | 'tcp' | 'certificate' | 'protocol'
+
+const stageNames: Readonly<Record<WayInStage, string>> = {
+  dns: 'DNS',
+  tcp: 'TCP',
+  certificate: 'TLS certificate',
+  protocol: 'protocol',
+}
+const stageAdvice: Readonly<Record<WayInStage, string>> = {
+  dns: 'enter the name into your DNS, or name another host with "turnpike node endpoint"',
+  tcp: 'check that the gateway runs, and that its firewall and provider let customers reach the port',
+  certificate: 'check that no other program has the port, and renew the certificate of the gateway',
+  protocol: 'run "turnpike doctor" on the machine of the gateway; VPN also needs TURNPIKE_PUBLIC_URL reachable from it',
+}
+
 /** The English sentences of the doctor by reason. */
 export const sentences = {
   disk_unknown: pair('the system does not report the free space', 'check it with df'),
@@ -364,6 +380,10 @@ export const sentences = {
   key_right: pair('it is the key of this shop', ''),
   reach: (of: { setting: string; host: string }) =>
     pair(`${of.setting} is ${of.host}, which no customer can reach`, `set ${of.setting} to an address for customers`),
+  ways_in_work: (of: { ways: readonly string[]; off: readonly string[] }) =>
+    pair(`${of.ways.join(', ')} work from here${of.off.length > 0 ? `; off: ${of.off.join(', ')}` : ''}`, ''),
+  ways_in_fail: (of: { ways: readonly string[]; at: string; stage: WayInStage; problem: string }) =>
+    pair(`${of.ways.join(', ')} fail at ${of.at}, ${stageNames[of.stage]}: ${of.problem}`, stageAdvice[of.stage]),
   registration_unconfirmed: pair(
     'the shop sends no e-mail: visitors can register with any address and find out which addresses are taken',
     'set TURNPIKE_SMTP_URL, or register customers yourself (TURNPIKE_REGISTRATION=off)',

@@ -1,5 +1,5 @@
 import { docsPage } from '../program.ts'
-import type { DoctorSentences, Pair } from './messages-en.ts'
+import type { DoctorSentences, Pair, WayInStage } from './messages-en.ts'
 
 const pair = (says: string, todo: string): Pair => ({ says, todo })
 
@@ -12,6 +12,19 @@ const nameProxy = 'укажите адрес обратного прокси в 
 const readLog = 'найдите в журнале "certificate not renewed": там причина, которую назвал центр сертификации'
 const takeKey =
   'на магазине выполните "turnpike node key NAME", впишите напечатанное в TURNPIKE_NODE_KEY здесь и перезапустите узел'
+
+const stageNames: Readonly<Record<WayInStage, string>> = {
+  dns: 'DNS',
+  tcp: 'TCP',
+  certificate: 'сертификат TLS',
+  protocol: 'протокол',
+}
+const stageAdvice: Readonly<Record<WayInStage, string>> = {
+  dns: 'внесите имя в DNS или назовите другой адрес командой "turnpike node endpoint"',
+  tcp: 'проверьте, что шлюз работает и что его сетевой экран и провайдер пропускают покупателей к порту',
+  certificate: 'проверьте, что порт не занят другой программой, и обновите сертификат шлюза',
+  protocol: 'выполните "turnpike doctor" на машине шлюза; для VPN с неё должен открываться и адрес TURNPIKE_PUBLIC_URL',
+}
 
 /** The Russian sentences of the doctor by reason. */
 export const russianSentences: DoctorSentences = {
@@ -356,6 +369,13 @@ export const russianSentences: DoctorSentences = {
     pair(
       `${of.setting} — ${of.host}, туда не попадёт ни один покупатель`,
       `задайте в ${of.setting} адрес для покупателей`,
+    ),
+  ways_in_work: (of) =>
+    pair(`${of.ways.join(', ')} отсюда работают${of.off.length > 0 ? `; выключены: ${of.off.join(', ')}` : ''}`, ''),
+  ways_in_fail: (of) =>
+    pair(
+      `${of.ways.join(', ')} не работают на ${of.at}, ${stageNames[of.stage]}: ${of.problem}`,
+      stageAdvice[of.stage],
     ),
   registration_unconfirmed: pair(
     'магазин не отправляет писем: зарегистрироваться можно с любым адресом и узнать, какие уже заняты',

@@ -17,7 +17,7 @@ import { lookAtRanges } from '../../domains/stock/index.ts'
 import { findLastBackup } from '../backup/backup.ts'
 import { findUserName } from '../backup/readable.ts'
 import { lookForBackups } from '../backup/schedule.ts'
-import { type Config, databaseAddress, shopSocket } from '../settings/config.ts'
+import { type Config, databaseAddress, shopSocket, shopUrl } from '../settings/config.ts'
 import { BadSetting } from '../settings/reading.ts'
 import { openConfigured, openVault, readMigrations } from '../shop/database.ts'
 import { maxMarkAheadMs, movedNote } from '../shop/history.ts'
@@ -43,6 +43,7 @@ import {
   wrong,
 } from './advice.ts'
 import { subject } from './subjects.ts'
+import { lookAtWaysIn } from './ways-in/gateways.ts'
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
@@ -102,6 +103,8 @@ async function lookInside(config: Config, db: Database): Promise<Advice[]> {
   return [ok(subject.schema, 'schema_right'), ...(await lookAtWares(config, db))]
 }
 
+const usualSpotOf = ({ gatewayHost: host, gatewayPort: port }: Config) => ({ host, port })
+
 async function lookAtWares(config: Config, db: Database): Promise<Advice[]> {
   let vault: Vault
   try {
@@ -128,6 +131,7 @@ async function lookAtWares(config: Config, db: Database): Promise<Advice[]> {
     ...nodes.map((node) => adviseNode(node, nowMs, manifest.version)),
     ...(await lookAtLinks(services, nodes, nowMs)),
     ...pathsOf(nodes).map(advisePath),
+    ...(await lookAtWaysIn(services, nodes, nowMs, usualSpotOf(config), new URL(shopUrl(config)))),
     ...nodes
       .filter((node) => node.awaitsState && node.joinedAt !== null)
       .map(({ kind, name }) => wrong(subject.node(kind, name), 'node_awaits_state', { name })),

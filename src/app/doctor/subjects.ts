@@ -50,5 +50,6 @@ export const subject = {
   shop: both('shop', 'магазин'),
   stock: both('stock', 'адреса'),
   vpnNode: both('VPN node', 'узел VPN'),
+  waysIn: (name: string) => both(`ways in of gateway ${name}`, `входы шлюза ${name}`),
   wireguard: both('WireGuard', 'WireGuard'),
 }

@@ -4,6 +4,7 @@ import { announceEnds, announceLow } from './announce.ts'
 import { verifierOf } from './audit.ts'
 import { buy, buyerOf, quote } from './buy.ts'
 import { addDevice, configuration, prepareDevice, removeDevice, resetDevices } from './devices.ts'
+import { doctorDevice } from './doctor-device.ts'
 import { createVpnGateways } from './gateways/nodes.ts'
 import { recheckGroups } from './groups.ts'
 import { openLink } from './link.ts'
@@ -76,6 +77,7 @@ export const createVpn = (deps: VpnDeps) => ({
     forgetPlaces,
     recheckGroups,
   }),
+  ...bind(deps, { doctorDevice }),
   ...bind(deps, { show, usage, findNamed, setDisabled, move, delivered, holdersOf, countActive, countEnding, held }),
   buyer: buyerOf(deps),
   ending: endingOf(deps),

@@ -3,6 +3,7 @@ import type { NodeDevice } from '../../../node-protocol/state.ts'
 import { ownerName } from '../../customers/rules.ts'
 import type { NodeSide, StateRow } from '../../fleet/index.ts'
 import { openAccessKeys, toDigests } from '../access-keys.ts'
+import { doctorDevice } from '../doctor-device.ts'
 import { takePlaces } from '../machines/places.ts'
 import { checkProofs } from '../machines/proofs.ts'
 import { closeAt, forgetUsage, groupsFor, takeReported, withClosed } from '../nodes.ts'
@@ -28,6 +29,7 @@ export function createVpnGateways(deps: VpnDeps): NodeSide {
           return found.map((each) => withClosed(toRow(deps, each, blocked.has(each.customer)), each, groups))
         },
         forNode: (shape, node) => withEntrySecret(deps, closeAt(shape, node), node),
+        always: (node) => [toDoctorRow(deps, node)],
       },
     ],
 
@@ -59,6 +61,15 @@ export function createVpnGateways(deps: VpnDeps): NodeSide {
 function withEntrySecret<Shape extends object>({ hmac }: VpnDeps, shape: Shape, node: string): Shape {
   const secret: unknown = 'exits_secret' in shape ? shape.exits_secret : undefined
   return typeof secret === 'string' ? { ...shape, exit_secret: toEntrySecret(hmac, secret, node) } : shape
+}
+
+/** The end of the year 9999. */
+const neverMs = 253_402_300_799_000
+
+function toDoctorRow(deps: VpnDeps, node: string): NodeDevice {
+  const keys = doctorDevice(deps, node)
+  const state = { state: 'down', expires_at: 0, grace_until: neverMs, speed_mbit: null } as const
+  return { id: keys.id, ...toDigests(deps, keys), ...state, owner: deps.sha256('doctor').toHex().slice(0, 16) }
 }
 
 /** SHA-256 of nothing that a client can present: a device without keys yet. */
