@@ -42,6 +42,12 @@ export const changelog: readonly Release[] = [
       },
       {
         kind: 'added',
+        text: '`GET /dedicated/traffic`: the bytes of proxies on each of the last 31 days.',
+        textRu: '`GET /dedicated/traffic`: байты прокси за каждый из последних 31 дня.',
+        operations: ['getDailyTraffic'],
+      },
+      {
+        kind: 'added',
         text: '`error.doc_url` in every refusal: the row of its reason on the page of reasons.',
         textRu: '`error.doc_url` в каждом отказе: строка его причины на странице причин.',
         operations: [],

@@ -96,6 +96,7 @@ export const dedicatedJobs = (
   },
   { name: 'renew proxies', everyMs: 30 * secondMs, work: () => dedicatedUpkeep.renew(200) },
   batchJob('announce ends', 10 * secondMs, 200, (limit) => dedicatedUpkeep.announce(limit), 20),
+  batchJob('forget days of proxies', hourMs, 500, (limit) => dedicatedUpkeep.forgetDays(limit)),
 ]
 
 /** Opens and closes outages of sold proxies. */

@@ -3,6 +3,7 @@ import { kopecks } from '../../src/core/money.ts'
 import { HandClock, runtimeWith } from './clock.ts'
 import type { Engine } from './database.ts'
 import { openShopWithGateway, type ShopWithGateway } from './gateway.ts'
+import { reportOf } from './node.ts'
 import { type Service, startService } from './service.ts'
 import { nodeIsSeen, report } from './vpn.ts'
 
@@ -27,12 +28,13 @@ export async function openConsoleShop(
 }
 
 /** A shop with a month of history, for pages that show purchases, traffic and devices of one customer. */
-export async function startShopWithHistory(engine: Engine): Promise<Service> {
+export async function startShopWithHistory(engine: Engine, env: Record<string, string> = {}): Promise<Service> {
   const clock = new HandClock(Date.now() - month * dayMs)
-  const started = await startService(engine, { TURNPIKE_PREMIUM_LEASE_BYTES: '400000000' }, runtimeWith(clock))
+  const started = await startService(engine, { TURNPIKE_PREMIUM_LEASE_BYTES: '400000000', ...env }, runtimeWith(clock))
   const service = { ...started, clock }
   await spendMonth(service, clock)
   await relayTraffic(service, clock)
+  await useProxies(service, clock)
   await useVpn(service, clock)
   await takePayments(service, clock)
   await addSubuser(service)
@@ -102,6 +104,22 @@ async function relayTraffic(service: Service, clock: HandClock): Promise<void> {
       leaseRequests: [{ ...of, turn, want: 'lease' }],
       hosts: [...relayed].map(([host, bytes]) => ({ ...of, host, received: bytes, sent: bytes / 9n })),
     })
+  }
+  clock.nowMs = endsAt
+}
+
+/** Traffic of the dedicated proxies on each of the last 20 days, different from day to day; one is not used. */
+async function useProxies({ services }: Service, clock: HandClock): Promise<void> {
+  const endsAt = clock.nowMs
+  const rows = await services.db.all<{ id: bigint }>('SELECT id FROM proxies ORDER BY id')
+  const used = rows.slice(0, -1).map((row) => ({ id: Number(row.id), received: 0, sent: 0 }))
+  for (let day = 20; day >= 0; day -= 1) {
+    clock.nowMs = endsAt - day * dayMs
+    for (const [index, each] of used.entries()) {
+      each.received += 40_000_000 * ((day * 5 + index * 7) % 13)
+      each.sent += 3_000_000 * ((day * 3 + index) % 5)
+    }
+    await services.dedicated.nodes.report('lived-in', reportOf({ boot: 'b1', proxies: structuredClone(used) }))
   }
   clock.nowMs = endsAt
 }

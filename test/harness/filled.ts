@@ -711,6 +711,9 @@ async function passTime({ services, clock }: Shop, anna: Buyer, boris: Buyer): P
   await premium.metering.forgetHosts(1000)
   await goBack({ services, clock })
   await relayAgain({ services, clock }, anna, boris)
+  const [used] = bought.proxies
+  const proxies = [{ id: used?.id ?? 0, received: 5000, sent: 500 }]
+  await dedicated.nodes.report('gate-1', reportOf({ boot: '2026-03', proxies }))
 }
 
 /** Traffic of the last day, whose hosts are still stored. */

@@ -66,6 +66,7 @@ const promisedByPath: Readonly<Record<string, string>> = {
   '/dedicated/list comment': '…200 long',
   '/dedicated/list comment_contains': '…200 long',
   '/dedicated/comment comment': '…200 long',
+  '/dedicated/traffic days': '1…31',
   '/premium/whitelist/add comment': '0…200 long',
   '/premium/subusers name': '1…100 long',
   '/premium/subusers/update name': '1…100 long',

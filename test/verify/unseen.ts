@@ -249,6 +249,12 @@ export const unseen: readonly Unseen[] = [
     column: 'lost_life',
     because: 'it only limits a list that is shown; the next rewind sets it again',
   },
+  {
+    table: 'proxy_days',
+    column: '',
+    kinds: ['row deleted'],
+    because: 'it is a bar of a chart; a missing one looks like a day without traffic, and days are deleted after 31',
+  },
   ...['history_marks', 'rewinds', 'lost_goods'].map((table) => ({
     table,
     column: '',
@@ -257,7 +263,7 @@ export const unseen: readonly Unseen[] = [
   ...[
     ...['number', 'made_at', 'nonce', 'ids'].map((column) => ({ table: 'history_marks', column })),
     ...['life', 'noted_at', 'back_to', 'lost_until'].map((column) => ({ table: 'rewinds', column })),
-    ...['node_id', 'kind', 'item', 'login', 'address', 'owner', 'reported_at', 'life'].map((column) => {
+    ...['node_id', 'kind', 'item', 'login', 'address', 'owner', 'reported_at', 'life', 'seen_at'].map((column) => {
       return { table: 'lost_goods', column }
     }),
   ].map((each) => ({

@@ -23,6 +23,7 @@ const promises = {
   checkpoint: 'Checkpoint',
   constraint: 'Constraint',
   counter: 'Counter of numbers',
+  days: 'Traffic by day',
   delivery: 'Delivered goods',
   event: 'Event',
   exit: 'Exit',
@@ -345,6 +346,8 @@ const problems = {
   exit_report: 'a report names this exit, and the exit or the gateway that reported does not exist',
   hours_differ: (of: { stored: string; billed: string }) =>
     `its hours sum to ${of.stored} bytes; ${of.billed} were billed, and nodes must have counted as many`,
+  days_over: (of: { stored: string; counted: string }) =>
+    `its days show ${of.stored} bytes, nodes have counted ${of.counted}`,
   hosts_over: (of: { stored: string; counted: string }) =>
     `it shows ${of.stored} bytes, nodes have counted ${of.counted}`,
   order_named: (of: { table: 'traffic_lots' | 'traffic_movements' }) =>

@@ -15,12 +15,14 @@ import type { Reader } from '../../db/transaction.ts'
 import { listIn, numberIn, type Order, type Plain, textIn } from '../orders/rules.ts'
 import { type Catalogue, priceDedicated, priceProlonging } from '../pricing/rules.ts'
 import type { WalkedLease } from '../stock/rules.ts'
+import { checkDays } from './days/days.ts'
 import { outagePages } from './outages/outages.ts'
 import { type Outage, problemsOfTerm } from './outages/rules.ts'
 import { outagesOf } from './outages/store.ts'
 import { type DedicatedDeps, product } from './proxies.ts'
 import {
   graceEnd,
+  idOf,
   type Proxy,
   readBuyCalculation,
   readProlongCalculation,
@@ -47,6 +49,7 @@ export const verifierOf = (deps: DedicatedDeps): Verifier => ({
       const stock = await deps.stockOperator.verify(reader, (leases) => checkLeases(reader, leases))
       findings.push(...stock.findings)
       await checkCounts(deps, reader, findings)
+      await checkDays(deps, reader, findings)
       const next = await deps.numbers(reader, 'proxy')
       if (last >= next)
         findings.push(found('counter', at('counter', { name: 'proxy' }), 'counter_behind', { next, last }))
@@ -124,7 +127,6 @@ async function walkProxies(deps: DedicatedDeps, reader: Reader, findings: Findin
 async function checkCounts({ traffic }: DedicatedDeps, reader: Reader, findings: Finding[]): Promise<void> {
   const read = (after: string, limit: number) => traffic.counts.subjects(reader, subjectPrefix, after, limit)
   for await (const subjects of keysetPages(read, { start: '', size: pageSize, keyOf: (subject) => subject })) {
-    const idOf = (subject: string) => Number(subject.slice(subjectPrefix.length))
     const known = await store.knownAmong(reader, subjects.map(idOf).filter(Number.isSafeInteger))
     for (const subject of subjects) {
       if (!known.has(idOf(subject))) findings.push(found('delivery', at('subject', { subject }), 'counted_unknown'))

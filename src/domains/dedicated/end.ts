@@ -5,6 +5,7 @@ import type { Tx } from '../../db/transaction.ts'
 import type { Ending, RefundPart } from '../orders/index.ts'
 import type { Order } from '../orders/rules.ts'
 import { closeEntrances } from './access.ts'
+import { forgetProxies } from './days/store.ts'
 import { nothingToEnd } from './errors.ts'
 import { closeOutage } from './outages/outages.ts'
 import { type DedicatedDeps, product } from './proxies.ts'
@@ -55,6 +56,7 @@ async function endAll(
   closeEntrances(deps, tx, proxies, nowMs)
   const ids = proxies.map((proxy) => proxy.id)
   store.setEnded(tx, ids, nowMs)
+  forgetProxies(tx, ids)
   const data = { refunded: refunded.length > 0, reason: how.note }
   await deps.events.note(
     tx,
@@ -120,5 +122,6 @@ export const releaseOverdue = (deps: DedicatedDeps, limit: number): Promise<numb
     closeEntrances(deps, tx, overdue, nowMs)
     const ids = overdue.map((proxy) => proxy.id)
     store.setGone(tx, ids, nowMs)
+    forgetProxies(tx, ids)
     return overdue.length
   })

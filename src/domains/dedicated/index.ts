@@ -3,6 +3,7 @@ import { allowSource, disallowSource, resetPasswords } from './access.ts'
 import { announceEnds } from './announce.ts'
 import { verifierOf } from './audit.ts'
 import { buy, buyerOf, quote } from './buy.ts'
+import { forgetDays, trafficByDay } from './days/days.ts'
 import { end, endingOf, releaseOverdue } from './end.ts'
 import { createDedicatedNodes } from './nodes.ts'
 import {
@@ -49,11 +50,11 @@ export type RangeOperator = Dedicated['ranges']
 
 export const createDedicated = (deps: DedicatedDeps) => ({
   ...bind(deps, { quote, buy, quoteProlonging, prolong, setRenewal, replace }),
-  ...bind(deps, { list, listByComment, pagesOf, load, trafficOf, setProtocol, setComment, findOwned }),
+  ...bind(deps, { list, listByComment, pagesOf, load, trafficOf, trafficByDay, setProtocol, setComment, findOwned }),
   ...bind(deps, { allowSource, disallowSource, resetPasswords }),
   buyer: buyerOf(deps),
   /** Periodic tasks. */
-  upkeep: bind(deps, { release: releaseOverdue, renew: renewDue, announce: announceEnds }),
+  upkeep: bind(deps, { release: releaseOverdue, renew: renewDue, announce: announceEnds, forgetDays }),
   outages: { ...bind(deps, { interrupt, restore, list: listInterrupted }), of: outagesOf },
   outageWatch: createOutageWatch(deps),
   operator: {

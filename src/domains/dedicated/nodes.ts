@@ -1,14 +1,15 @@
 import { bytes } from '../../core/bytes.ts'
 import type { Tx } from '../../db/transaction.ts'
-import type { VanishedItem } from '../../node-protocol/report.ts'
+import type { ReportBody, VanishedItem } from '../../node-protocol/report.ts'
 import type { NodeProxy } from '../../node-protocol/state.ts'
 import { ownerName } from '../customers/rules.ts'
 import type { DomainEvent } from '../events/rules.ts'
 import { type NodeSide, numberOf, type StateRow } from '../fleet/index.ts'
 import { sumRefused } from '../traffic/counts/rules.ts'
+import * as days from './days/days.ts'
 import { movedEvent } from './outages/rules.ts'
 import type { DedicatedDeps } from './proxies.ts'
-import { isHeld, type Proxy, readUsername, subjectOf } from './rules.ts'
+import { idOf, isHeld, type Proxy, readUsername, subjectOf } from './rules.ts'
 import * as store from './store.ts'
 
 const pageSize = 500
@@ -48,22 +49,7 @@ export function createDedicatedNodes(deps: DedicatedDeps): NodeSide & Required<P
 
     parts: ['proxies'],
 
-    /** Counts are cumulative since the node's boot, so a repeat adds nothing; an unknown proxy is ignored. */
-    async report(node, { boot, proxies }) {
-      if (proxies.length === 0) return undefined
-      await db.transact(async (tx) => {
-        const known = await store.knownAmong(tx, [...new Set(proxies.map((each) => each.id))])
-        const counts = proxies
-          .filter((each) => known.has(each.id))
-          .map(({ id, received, sent }) => ({
-            subject: subjectOf(id),
-            received: bytes(BigInt(received)),
-            sent: bytes(BigInt(sent)),
-          }))
-        deps.traffic.counts.refuse(tx, node, sumRefused(await deps.traffic.counts.take(tx, { node, boot, counts })))
-      })
-      return undefined
-    },
+    report: (node, body) => takeReport(deps, node, body),
 
     /** Proxies are not sold by the byte: there is nothing to give back. */
     forgetUsage: async () => ({ things: 0, bytes: 0n }),
@@ -72,6 +58,29 @@ export function createDedicatedNodes(deps: DedicatedDeps): NodeSide & Required<P
 
     touch: (tx, customer) => store.touchProxies(tx, customer, clock()),
   }
+}
+
+/** Counts are cumulative since the node's boot, so a repeat adds nothing; an unknown proxy is ignored. */
+async function takeReport(deps: DedicatedDeps, node: string, { boot, proxies }: ReportBody): Promise<undefined> {
+  if (proxies.length === 0) return
+  await deps.db.transact(async (tx) => {
+    const known = await store.statesAmong(tx, [...new Set(proxies.map((each) => each.id))])
+    const counts = proxies
+      .filter((each) => known.has(each.id))
+      .map(({ id, received, sent }) => ({
+        subject: subjectOf(id),
+        received: bytes(BigInt(received)),
+        sent: bytes(BigInt(sent)),
+      }))
+    const added = await deps.traffic.counts.take(tx, { node, boot, counts })
+    const byProxy = added.map(({ subject, received, sent }) => ({ proxy: idOf(subject), received, sent }))
+    days.note(
+      deps,
+      tx,
+      byProxy.filter(({ proxy, received, sent }) => known.get(proxy) === 'held' && received + sent > 0n),
+    )
+    deps.traffic.counts.refuse(tx, node, sumRefused(added))
+  })
 }
 
 /** A proxy is known by its id and its name: another one may have its id. */

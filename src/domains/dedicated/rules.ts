@@ -59,6 +59,8 @@ export type ProxyStatus = 'active' | 'expired'
 
 /** The most proxies in one file. */
 export const maxExported = 10_000
+/** Days of traffic that are kept for each proxy, today included. */
+export const maxDays = 31
 
 const dayMs = 86_400_000
 export const graceMs = 3 * dayMs
@@ -139,6 +141,8 @@ export const kindName = (ipv: Ipv): string => ({ 3: 'shared IPv4', 4: 'IPv4', 6:
 /** The subject under which nodes' counts of a proxy are stored. */
 export const subjectPrefix = 'proxy:'
 export const subjectOf = (id: number): string => `${subjectPrefix}${id}`
+/** The proxy of a subject with the prefix. */
+export const idOf = (subject: string): number => Number(subject.slice(subjectPrefix.length))
 
 /** An event about a proxy for its customer. */
 export const eventOf = (proxy: Proxy, type: EventType, data: EventData): DomainEvent => ({

@@ -303,6 +303,14 @@ export async function knownAmong(reader: Reader, ids: readonly number[]): Promis
   return new Set((await allOf<{ id: bigint }>(reader, ids, sql)).map((row) => Number(row.id)))
 }
 
+/** The states of those of these ids that are or were proxies. */
+export async function statesAmong(reader: Reader, ids: readonly number[]): Promise<Map<number, Proxy['state']>> {
+  const sql = (among: string) => `SELECT id, state FROM proxies WHERE id IN (${among})`
+  return new Map((await allOf<Row>(reader, ids, sql)).map(states.read).map(({ id, state }) => [id, state]))
+}
+
+const states = columnsOf<Pick<Proxy, 'id' | 'state'>>({ id: int('id'), state: oneOf('state', ['held', 'gone']) })
+
 /** Every proxy, gone ones too, in the order of their ids, for `verify`. */
 export const proxiesAfter = (reader: Reader, after: number, limit: number): Promise<Proxy[]> =>
   proxies.all(reader, 'SELECT * FROM proxies WHERE id > $1 ORDER BY id LIMIT $2', [after, limit])

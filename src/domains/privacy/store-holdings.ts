@@ -90,6 +90,7 @@ export const holdings: readonly Holding[] = [
     key: ['proxy_id', 'from_at'],
     numbers: ['proxy_id', 'from_at'],
   },
+  { table: 'proxy_days', of: of('proxy_id', 'proxies'), key: ['proxy_id', 'day_at'], numbers: ['proxy_id', 'day_at'] },
   { table: 'vpn_subscriptions', of: 'customer_id = $1', key: ['uuid'], hidden: ['link_digest', 'link_secret'] },
   {
     table: 'vpn_terms',

@@ -233,6 +233,13 @@ export const blankings: readonly Blanking[] = [
     ),
   (tx, customer, limit) =>
     tx.run(
+      `DELETE FROM proxy_days WHERE (proxy_id, day_at) IN
+         (SELECT proxy_id, day_at FROM proxy_days
+          WHERE proxy_id IN (SELECT id FROM proxies WHERE customer_id = $1) LIMIT $2)`,
+      [customer, limit],
+    ),
+  (tx, customer, limit) =>
+    tx.run(
       `UPDATE proxies SET comment = '', sources = '', renew_period = NULL, renew_token_id = NULL
        WHERE id IN (SELECT id FROM proxies WHERE customer_id = $1
          AND (comment <> '' OR sources <> '' OR renew_period IS NOT NULL) LIMIT $2)`,

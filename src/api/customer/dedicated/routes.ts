@@ -127,6 +127,19 @@ export function dedicatedOperations(deps: {
       return toProxy(shown(proxy, seesPasswords(caller), traffic), gateway)
     }),
 
+    bind(shapes.getDailyTraffic, async ({ caller, query }) => {
+      const { firstDay, proxies } = await dedicated.trafficByDay(caller.customer, query.ids, query.days)
+      return {
+        first_day: toIso(firstDay).slice(0, 10),
+        days: query.days,
+        proxies: proxies.map(({ id, days }) => ({
+          id,
+          rx_bytes_by_day: days.map((each) => Number(each.received)),
+          tx_bytes_by_day: days.map((each) => Number(each.sent)),
+        })),
+      }
+    }),
+
     bind(shapes.listCountries, async ({ query }) => {
       const { kinds, prolongPeriods } = (await deps.pricing.current()).dedicated
       const kind = kinds.get(query.ipv)

@@ -2,7 +2,7 @@ import { type CountryCode, readCountry } from '../../../core/country.ts'
 import { problem } from '../../../core/messages/problems.ts'
 import { Refusal } from '../../../core/refusal.ts'
 import { toDateEnd, toIso } from '../../../core/time.ts'
-import { maxExported, type PortType, type Proxy, type ProxyStatus } from '../../../domains/dedicated/rules.ts'
+import { maxDays, maxExported, type PortType, type Proxy, type ProxyStatus } from '../../../domains/dedicated/rules.ts'
 import type { TlsEndpoint } from '../../../domains/fleet/rules.ts'
 import type { Metadata } from '../../../domains/metadata/rules.ts'
 import type { Ipv } from '../../../domains/stock/rules.ts'
@@ -428,6 +428,33 @@ export const getProxy = operation('getProxy', 'GET /dedicated/{id}', {
     id: queryInteger({ min: 1, max: Number.MAX_SAFE_INTEGER, example: exampleProxy, description: "The proxy's id." }),
   }),
   answer: proxy,
+  refusals: { not_found: noSuchProxy },
+})
+
+const dayOfExample = toIso(exampleAt).slice(0, 10)
+const bytesByDay = (description: string) =>
+  list(`${description} One number for each day, oldest first.`, whole('Bytes.', 1_000_000))
+
+export const getDailyTraffic = operation('getDailyTraffic', 'GET /dedicated/traffic', {
+  summary: 'Read the traffic of proxies by day',
+  description:
+    'Days are in UTC; the last one is today. A day has the bytes that were reported on it, a few seconds after they ' +
+    'were relayed. Days are kept for 31 days, as long as the proxy.',
+  query: z.object({
+    ids: queryIds(),
+    days: queryInteger({ min: 1, max: maxDays, example: 7, description: 'Number of days, today included.' }).default(
+      maxDays,
+    ),
+  }),
+  answer: z.object({
+    first_day: text('First day, UTC.', dayOfExample),
+    days: whole('Number of days.', 2),
+    proxies: rows('One entry per proxy, in the order of `ids`.', {
+      id: whole("The proxy's id.", exampleProxy),
+      rx_bytes_by_day: bytesByDay('Bytes received by you.'),
+      tx_bytes_by_day: bytesByDay('Bytes sent by you.'),
+    }),
+  }),
   refusals: { not_found: noSuchProxy },
 })
 

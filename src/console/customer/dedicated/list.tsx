@@ -11,6 +11,7 @@ import { SavedFilters } from '../../shared/saved-filters.tsx'
 import { type CellValue, compareValues } from '../../shared/table.ts'
 import { type LineForm, lineForms, toLine } from '../endpoint.ts'
 import { BulkBar, ExportButton } from './bulk.tsx'
+import { type Days, DaysChart, useDays } from './days.tsx'
 import { endpointOf, nameOf } from './endpoint.ts'
 import { dedicatedMessages } from './messages.ts'
 import { useProxies } from './use-proxies.ts'
@@ -245,12 +246,20 @@ type TableProps = Readonly<{
   onToggle: (id: number) => void
 }>
 
+const idsPerRead = 50
+
+/** The ids of the rendered rows, and of those beside them: a scroll by a row reads nothing. */
+const idsAround = (found: readonly Proxy[], from: number, to: number): readonly number[] =>
+  found
+    .slice(Math.floor(from / idsPerRead) * idsPerRead, Math.ceil(to / idsPerRead) * idsPerRead)
+    .map((each) => each.id)
+
 /** Rows of one height, rendered as they are seen. */
 function Table({ found, chosen, form, by, onBy, onToggle }: TableProps) {
   const { t } = useMessages(dedicatedMessages)
   const nowAt = useNow()
-  const most = useMemo(() => found.reduce((max, each) => Math.max(max, bytesOf(each)), 0), [found])
   const { body, from, to, beforePx, afterPx } = useWindowed(found.length)
+  const days = useDays(useMemo(() => idsAround(found, from, to), [found, from, to]))
   const unseen = (name: string) => <span className="unseen">{name}</span>
   const head = (column: string, name: string) => {
     const now = by === column ? 'ascending' : by === `-${column}` ? 'descending' : 'none'
@@ -281,7 +290,7 @@ function Table({ found, chosen, form, by, onBy, onToggle }: TableProps) {
               position={from + index + 2}
               isChosen={chosen.has(proxy.id)}
               form={form}
-              most={most}
+              days={days.get(proxy.id)}
               nowAt={nowAt}
               onToggle={onToggle}
             />
@@ -293,28 +302,12 @@ function Table({ found, chosen, form, by, onBy, onToggle }: TableProps) {
   )
 }
 
-/** Traffic of a proxy beside that of the busiest proxy of the list. */
-function TrafficBar({ bytes, most }: { readonly bytes: number; readonly most: number }) {
-  const { format } = useMessages(dedicatedMessages)
-  const share = most === 0 ? 0 : bytes / most
-  return (
-    <>
-      {format.bytes(bytes)}
-      <svg className="traffic-bar" aria-hidden="true" width="72" height="6" viewBox="0 0 72 6">
-        <rect className="traffic-all" width="72" height="6" rx="3" />
-        {bytes > 0 && <rect className="traffic-own" width={Math.max(3, 72 * share)} height="6" rx="3" />}
-      </svg>
-    </>
-  )
-}
-
 type RowProps = Readonly<{
   proxy: Proxy
   position: number
   isChosen: boolean
   form: LineForm
-  /** The traffic of the busiest proxy. */
-  most: number
+  days: Days | undefined
   nowAt: number
   onToggle: (id: number) => void
 }>
@@ -323,7 +316,7 @@ type RowProps = Readonly<{
 const lineOf = (proxy: Proxy, form: LineForm): string | undefined =>
   proxy.password === null ? nameOf(proxy) : toLine(endpointOf(proxy, proxy.password), form)
 
-const Row = memo(({ proxy, position, isChosen, form, most, nowAt, onToggle }: RowProps) => {
+const Row = memo(({ proxy, position, isChosen, form, days, nowAt, onToggle }: RowProps) => {
   const { t, format } = useMessages(dedicatedMessages)
   const name = nameOf(proxy)
   const line = lineOf(proxy, form)
@@ -355,7 +348,8 @@ const Row = memo(({ proxy, position, isChosen, form, most, nowAt, onToggle }: Ro
         </span>
       </td>
       <td className="amount">
-        <TrafficBar bytes={bytesOf(proxy)} most={most} />
+        {format.bytes(bytesOf(proxy))}
+        {days && <DaysChart days={days} />}
       </td>
       <td className="comment" title={proxy.comment}>
         {proxy.comment}

@@ -33,6 +33,8 @@ export const dedicatedMessages = messages({
   every: phrase('By {days}, 24 hours before the end', 'На {days}, за 24 часа до окончания'),
   renewBy: pair('Prolong by', 'Продлевать на'),
   renewNot: pair('Do not prolong', 'Не продлевать'),
+  mostOn: phrase('Traffic by day, at most {bytes} on {day}', 'Трафик по дням, больше всего {bytes} {day}'),
+  noTraffic: pair('No traffic in 31 days', 'За 31 день трафика нет'),
   selectAll: pair('Select all', 'Выбрать все'),
   select: phrase('Select {name}', 'Выбрать {name}'),
   selected: pair(

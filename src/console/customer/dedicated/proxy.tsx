@@ -10,6 +10,7 @@ import { MetadataPanel } from '../metadata.tsx'
 import { AddAddress } from '../my-address.tsx'
 import { AutoRenewForm, CommentForm, PasswordsForm, ProlongForm, ProtocolForm, ReplaceForm } from './bulk.tsx'
 import { CheckMany } from './check.tsx'
+import { DaysChart, useDays } from './days.tsx'
 import { nameOf } from './endpoint.ts'
 import { ProxyStatus } from './list.tsx'
 import { dedicatedMessages } from './messages.ts'
@@ -72,6 +73,7 @@ function Actions({ proxy }: ProxyProps) {
 function Access({ proxy }: ProxyProps) {
   const { t, format } = useMessages(dedicatedMessages)
   const nowAt = useNow()
+  const days = useDays([proxy.id]).get(proxy.id)
   const copyable = (name: string, text: string) => [name, <Copyable text={text} label={name} />] as const
   return (
     <Panel title={t.access} aside={<ProxyStatus proxy={proxy} isLong />} className="stack">
@@ -83,7 +85,12 @@ function Access({ proxy }: ProxyProps) {
           copyable(t.exit, proxy.exit_ip),
           [t.country, format.country(proxy.country_code)],
           [t.kind, t.kinds[proxy.ipv]],
-          [t.traffic, format.bytes(proxy.traffic.rx_bytes + proxy.traffic.tx_bytes)],
+          [
+            t.traffic,
+            <span className="line">
+              {format.bytes(proxy.traffic.rx_bytes + proxy.traffic.tx_bytes)} {days && <DaysChart days={days} />}
+            </span>,
+          ],
           [t.until, `${format.moment(proxy.expires_at)}, ${format.away(proxy.expires_at, nowAt)}`],
         ]}
       />
