@@ -4,7 +4,7 @@ import type { Alerts } from '../domains/alerts/index.ts'
 import { type Condition, findLowStock } from '../domains/alerts/rules.ts'
 import type { Fleet } from '../domains/fleet/index.ts'
 import type { PaymentOperator } from '../domains/payments/index.ts'
-import type { StockOperator } from '../domains/stock/index.ts'
+import { lookAtRanges, type Stock, type StockOperator } from '../domains/stock/index.ts'
 import type { Job } from './jobs.ts'
 
 const minuteMs = 60_000
@@ -18,6 +18,7 @@ type AlertJobDeps = {
   readonly alerts: Pick<Alerts, 'settle'>
   readonly fleet: Pick<Fleet, 'nodes'>
   readonly paymentOperator: Pick<PaymentOperator, 'unmatched'>
+  readonly stock: Pick<Stock, 'ranges'>
   readonly stockOperator: Pick<StockOperator, 'counts'>
   readonly clock: Clock
   readonly stalls: Stalls
@@ -39,7 +40,11 @@ export const alertJobs = (deps: AlertJobDeps): readonly Job[] => [
   {
     name: 'look for low stock',
     everyMs: 5 * minuteMs,
-    work: async () => deps.alerts.settle(['stock.low'], findLowStock(await deps.stockOperator.counts())),
+    work: async () =>
+      deps.alerts.settle(
+        ['stock.low', 'range.lost'],
+        [...findLowStock(await deps.stockOperator.counts()), ...(await findLostRanges(deps))],
+      ),
   },
 ]
 
@@ -51,6 +56,15 @@ async function findLostNodes(deps: AlertJobDeps): Promise<Condition[]> {
     return [{ type: 'node.lost' as const, subject: id, data: { name, kind, last_seen_at: toIso(lastSeenAt) } }]
   })
 }
+
+const findLostRanges = async (deps: AlertJobDeps): Promise<Condition[]> =>
+  (await lookAtRanges(deps, runningSince(deps)))
+    .filter((each) => each.isLost)
+    .map(({ range: { prefix }, problems }) => ({
+      type: 'range.lost',
+      subject: prefix,
+      data: { range: prefix, problem: problems[0] ?? '' },
+    }))
 
 const findUnmatched = async ({ paymentOperator }: AlertJobDeps): Promise<Condition[]> =>
   (await paymentOperator.unmatched(false, maxNotices)).map(({ id, provider, reason }) => ({

@@ -207,6 +207,23 @@ describe.each([...engines])('nodes of a database that goes back in time, on %s',
     expect(await lostBy(node)).toEqual([])
   })
 
+  test('lost goods that an operator has seen are listed no longer, and those that a node lists later are', async () => {
+    const { fleet } = service.services
+    const first = await readAfterRewind()
+    expect((await report(first.node, { mark: first.mark, vanished: [proxyOf(18)] })).status).toBe(200)
+    const listed = await fleet.countLostGoods(0)
+    expect(await fleet.seeLostGoods()).toBeGreaterThanOrEqual(listed)
+    const after = [
+      await fleet.seeLostGoods(),
+      await fleet.countLostGoods(0),
+      (await fleet.lostGoods(0, 200, 50)).length,
+    ]
+    expect(after).toEqual([0, 0, 0])
+    const later = await readAfterRewind()
+    expect((await report(later.node, { mark: later.mark, vanished: [proxyOf(19)] })).status).toBe(200)
+    expect((await fleet.lostGoods(0, 200, 50)).map(({ id }) => id)).toEqual(['19'])
+  })
+
   test('a counter below the ids in use is raised at the start, and verify finds nothing after it', async () => {
     const { db } = service.services
     const { node } = await readAll()

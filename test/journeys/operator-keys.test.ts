@@ -15,7 +15,7 @@ const repeatable = `
   removeExit disableVpn enableVpn moveVpn addStock assignRange moveRange quarantineAddress quarantineRange retireAddress
   retireRange startVerify startReconcile makeCheckpoint redeliverAlert removeAlertEndpoint rotateAlertEndpoint
   testAlertEndpoint updateAlertEndpoint stopMailing setNoticeTemplate resetNoticeTemplate setBrand setBrandText setBrandImage
-  setAnnouncement`
+  setAnnouncement seeLostGoods`
 /** POSTs that change nothing. */
 const reading = 'compareCatalogue convertCatalogue compareExit checkProxy countMailing previewNoticeTemplate'
 /** Its answer is a cookie: a repeat opens a second view, which ends after an hour. */

@@ -17,14 +17,16 @@ describe('the operator’s console in Russian', () => {
       }
       return Object.values(paths).flatMap(({ post }) => (post ? [post.operationId] : []))
     }
-    // Sign-in and sign-out are not logged; export, findHolders, a look at a proxy and a search for an address only
-    // read and are logged. Of sign-ins, only those with a recovery code are.
+    // Sign-in and sign-out are not logged. Export, findHolders, a look at an order, a proxy or a customer's proxies and
+    // a search for an address only read and are logged. Of sign-ins, those with a recovery code are.
     const ofOperators = (await named('auth')).filter((id) => id.endsWith('Operator') && !id.startsWith('sign'))
     const wanted = [
       ...(await named('admin')),
       ...ofOperators,
       'exportCustomer',
       'findHolders',
+      'getOrderStory',
+      'listCustomerProxies',
       'search',
       'showProxy',
       'useRecoveryCode',

@@ -145,6 +145,38 @@ describe.each([...engines])('search and dry runs of operators on %s', (engine) =
     ])
   })
 
+  test('a reader who looks at an order or at the proxies of a customer leaves an entry in the audit log', async () => {
+    const { token, customer } = await shop.newCustomer(5_000n)
+    const order = { country_code: 'DE', period: 30, count: 1, ipv: 4 }
+    const { order_id, proxies } = (await shop.post('/dedicated/buy', order, { token })).data
+    const story = (await call('GET', `/orders/${order_id}`, 'reader')).data
+    expect(JSON.stringify(story)).toContain(proxies[0].exit_ip)
+    expect((await call('GET', `/customers/${customer}/proxies`, 'reader')).data.items).toHaveLength(1)
+    expect((await call('GET', '/customers/cus_nobody/proxies', 'reader')).status).toBe(404)
+    const entries = (await call('GET', '/audit?limit=2', 'owner')).data.items
+    expect(entries.map((each: { action: string; name: string }) => [each.action, each.name])).toEqual([
+      ['listCustomerProxies', 'reader-1'],
+      ['getOrderStory', 'reader-1'],
+    ])
+  })
+
+  test('a refund with end of a renewal ends the whole subscription, and says so before and after', async () => {
+    const { token } = await shop.newCustomer(5_000n)
+    const bought = (await shop.post('/vpn/buy', { period: 1 }, { token })).data
+    const renewed = (await shop.post('/vpn/renew', { uuid: bought.uuid, period: 3 }, { token })).data
+    const end = (more: object) =>
+      call('POST', `/orders/${renewed.order_id}/refund`, 'support', { end: 'unused', ...more })
+    const ended = {
+      uuid: bought.uuid,
+      amount_rub: bought.price_rub + renewed.price_rub,
+      subscription: { until: renewed.expires_at, devices: 1, orders: [bought.order_id] },
+    }
+    expect((await end({ dry_run: true })).data).toMatchObject(ended)
+    expect((await shop.get(`/vpn/info?uuid=${bought.uuid}`, { token })).data.status).toBe('ACTIVE')
+    expect((await end({})).data).toMatchObject(ended)
+    expect((await shop.get('/balance', { token })).data.balance_rub).toBe(5_000)
+  })
+
   const toKopecks = (roubles: number): number => Math.round(roubles * 100)
   type Line = { refunded_purchase_rub: number; refunded_prolongation_rub: number }
   const linesOf = ({ services }: { services: Line[] }): number =>

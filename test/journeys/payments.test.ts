@@ -292,6 +292,30 @@ describe.each([...engines])('payments on %s', (engine) => {
     expect(await balanceOf(token)).toBe(10_000)
   })
 
+  test('a payment begun by a token that was revoked since buys nothing, and its money stays on the balance', async () => {
+    const { customer, token } = await shop.newCustomer()
+    const { customers } = shop.services
+    const issue = (expiresAt: number | null) => customers.issueToken(customer, { name: 'program', expiresAt })
+    const purchase = { product: 'vpn', period: 1 }
+    const begin = async (as: string) =>
+      (await shop.post('/payments', { amount_rub: 1000, method: 'sandbox', purchase }, { token: as })).data
+    const [revoked, expired] = [await issue(null), await issue(shop.clock.nowMs + minuteMs)]
+    const [ofRevoked, ofExpired] = [await begin(revoked.text), await begin(expired.text)]
+    await customers.revokeToken(revoked.token.id)
+    shop.clock.advance(2 * minuteMs)
+    for (const each of [ofRevoked, ofExpired]) await pressPay(each.pay_url)
+    const purchaseOf = async (id: string) => (await shop.get(`/payments/${id}`, { token })).data.purchase
+    expect(await purchaseOf(ofRevoked.payment_id)).toMatchObject({
+      state: 'refused',
+      order_id: null,
+      problem: expect.stringContaining('revoked'),
+    })
+    expect(await purchaseOf(ofExpired.payment_id)).toMatchObject({ state: 'bought' })
+    const { data } = await shop.get('/orders', { token })
+    expect(data.orders).toHaveLength(1)
+    expect(await balanceOf(token)).toBe(2000 - data.orders[0].price_rub)
+  })
+
   test('a code adds a bonus once per customer and twice in all, and a refund debits the bonus', async () => {
     const { codes, paymentOperator } = shop.services
     const terms = {

@@ -40,9 +40,17 @@ describe.each([...enginesOf('postgres')])('VPN commands on %s', (engine) => {
     expect((await run('vpn', 'show', 'x')).exit).toBe(1)
   })
 
-  test('verify counts 2 subscriptions and 2 devices', async () => {
+  test('refund --end --dry-run of a renewal says that the whole subscription would end', async () => {
+    const { uuid } = (await service.post('/vpn/buy', { period: 1 })).data
+    const { order_id } = (await service.post('/vpn/renew', { uuid, period: 3 })).data
+    const { out } = await runCommand(['refund', order_id, '--end', '--note', 'asked', '--dry-run'], env)
+    expect(out).toMatch(new RegExp(`Dry run.*\\n.*whole VPN subscription ${uuid} ends, with 1 device;`))
+    expect((await service.get(`/vpn/info?uuid=${uuid}`)).data.status).toBe('ACTIVE')
+  })
+
+  test('verify counts 3 subscriptions and 3 devices', async () => {
     const { json, exit } = await run('verify')
     expect(exit).toBe(0)
-    expect(json.covered).toMatchObject({ subscriptions: 2, devices: 2 })
+    expect(json.covered).toMatchObject({ subscriptions: 3, devices: 3 })
   })
 })

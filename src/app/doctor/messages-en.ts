@@ -93,7 +93,8 @@ export const sentences = {
     pair(
       `${of.node} served the ${of.kind} ${of.login}${of.address && ` at ${of.address}`} of ${of.customer}, ` +
         'which the database has lost; it does not work any more',
-      'give the customer another one: "turnpike credit" and a purchase; the money of the lost one was not charged',
+      'give the customer another one: "turnpike credit" and a purchase; the money of the lost one was not charged. ' +
+        '"turnpike node seen-lost" ends this list',
     ),
   goods_lost_more: (of: { count: number }) =>
     pair(

@@ -96,7 +96,8 @@ export const russianSentences: DoctorSentences = {
     pair(
       `${of.node} обслуживал ${of.kind} ${of.login}${of.address === '' ? '' : ` с адресом ${of.address}`}, ` +
         `клиент: ${of.customer}; база данных его потеряла, и он больше не работает`,
-      'дайте клиенту другой: "turnpike credit" и покупка; деньги за потерянный не списаны',
+      'дайте клиенту другой: "turnpike credit" и покупка; деньги за потерянный не списаны. ' +
+        'Чтобы список больше не показывался: "turnpike node seen-lost"',
     ),
   goods_lost_more: (of) =>
     pair(

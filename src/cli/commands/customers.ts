@@ -13,6 +13,14 @@ type Move = Record<'amount_rub' | 'balance_rub', number> & { [_ in 'repeated' | 
 const moved = (verb: string, { repeated, dry_run, amount_rub: sum, balance_rub: rest }: Move): string =>
   `${doneBefore(repeated, dry_run)}${verb} ${rub(Math.abs(sum))} RUB. The balance is ${rub(rest)} RUB.`
 
+type EndedSubscription = { readonly until: string; readonly devices: number; readonly orders: readonly string[] }
+
+const endsWhole = (uuid: string, { until, devices, orders: others }: EndedSubscription): string => {
+  const counted = devices === 1 ? '1 device' : `${devices} devices`
+  const paid = others.length === 0 ? '' : `, also by ${others.join(', ')}`
+  return `The whole VPN subscription ${uuid} ends, with ${counted}; it was paid until ${until}${paid}.`
+}
+
 const orderColumns = [
   'order_id',
   'created_at',
@@ -91,7 +99,12 @@ export const customerCommands: readonly OperationCommand[] = [
   over(customers.refundOrder, 'refund', {
     filled: 'end',
     options: [
-      { flag: 'end', meaning: 'End everything bought with the order, and refund the unused part of the price.' },
+      {
+        flag: 'end',
+        meaning:
+          'End everything bought with the order, and refund the unused part of the price. An order of a VPN ' +
+          'subscription, a renewal too, ends the whole subscription; --dry-run shows it.',
+      },
       { flag: 'whole', meaning: 'With --end: refund the whole price.' },
     ],
     fill: (given) => {
@@ -100,7 +113,10 @@ export const customerCommands: readonly OperationCommand[] = [
         throw mistyped('--end refunds what is unused, or with --whole all: leave out --amount and --again.')
       return given.has('end') ? { end: given.has('whole') ? 'whole' : 'unused' } : {}
     },
-    show: (data) => moved('Refunded', { ...data, repeated: data.replayed }),
+    show: (data) => [
+      moved('Refunded', { ...data, repeated: data.replayed }),
+      ...(data.uuid === undefined || data.subscription === undefined ? [] : [endsWhole(data.uuid, data.subscription)]),
+    ],
   }),
   over(customers.refundTraffic, 'traffic refund', {
     show: (data) => `Took back ${data.returned_gb} GB and refunded ${rub(data.refunded_rub)} RUB.`,

@@ -130,6 +130,9 @@ export const nodeCommands: readonly OperationCommand[] = [
   over(nodes.forgetUsage, 'node forget-usage', {
     show: (data) => `${data.bytes} bytes of ${data.things} accounts ${data.dry_run ? 'would be' : 'were'} given back.`,
   }),
+  over(nodes.seeLostGoods, 'node seen-lost', {
+    show: (data) => `${data.seen} lost goods are marked as seen. "turnpike doctor" names them no longer.`,
+  }),
   over(premium.listQuarantined, 'usage quarantine'),
 ]
 

@@ -1,6 +1,9 @@
 /** What operators do, by the names that the audit log has for it, in Russian. */
 export const actions: Readonly<Record<string, string>> = {
   addAlertEndpoint: 'Добавлен адрес уведомлений',
+  getOrderStory: 'Просмотрен заказ',
+  listCustomerProxies: 'Просмотрены прокси покупателя',
+  seeLostGoods: 'Потерянные товары отмечены просмотренными',
   updateAlertEndpoint: 'Изменён адрес уведомлений',
   removeAlertEndpoint: 'Удалён адрес уведомлений',
   rotateAlertEndpoint: 'Заменён секрет адреса уведомлений',
@@ -100,6 +103,9 @@ export const actions: Readonly<Record<string, string>> = {
 /** The same in English. */
 export const actionNames: Readonly<Record<string, string>> = {
   addAlertEndpoint: 'Added an endpoint for alerts',
+  getOrderStory: 'Looked at an order',
+  listCustomerProxies: 'Looked at a customer’s proxies',
+  seeLostGoods: 'Marked lost goods as seen',
   updateAlertEndpoint: 'Changed an endpoint for alerts',
   removeAlertEndpoint: 'Removed an endpoint for alerts',
   rotateAlertEndpoint: 'Replaced the secret of an endpoint for alerts',

@@ -28,6 +28,7 @@ export const activityMessages = messages({
   alerts: names({
     'stock.low': pair('Stock is low', 'Кончаются адреса'),
     'node.lost': pair('Node lost', 'Узел потерян'),
+    'range.lost': pair('Range lost', 'Потерян диапазон'),
     'payment.unmatched': pair('Unmatched payment', 'Неопознанный платёж'),
     'verify.finding': pair('Finding of the verification', 'Сверка нашла проблему'),
     'certificate.ending': pair('Certificate ends', 'Кончается сертификат'),

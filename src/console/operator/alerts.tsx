@@ -1,5 +1,5 @@
 import { Text, TextInput } from '@mantine/core'
-import { useState } from 'react'
+import { type ReactNode, useState } from 'react'
 import type { Alert, AlertDelivery, AlertEndpoint } from '../client/operator.ts'
 import { Listing } from '../shared/copy.tsx'
 import { useDeliveryProblems } from '../shared/delivery-problems.ts'
@@ -36,6 +36,7 @@ const alertMessages = messages({
   types: names({
     'stock.low': pair('Stock is low', 'Кончаются адреса'),
     'node.lost': pair('Node lost', 'Узел потерян'),
+    'range.lost': pair('Range lost', 'Потерян диапазон'),
     'payment.unmatched': pair('Unmatched payment', 'Неопознанный платёж'),
     'verify.finding': pair('Finding of the verification', 'Сверка нашла проблему'),
     'certificate.ending': pair('Certificate ends', 'Кончается сертификат'),
@@ -139,7 +140,7 @@ function Endpoints() {
           <Listing text={secret} label={t.secret} />
         </div>
       )}
-      <Reading of={endpoints}>{({ webhooks }) => <EndpointRows rows={webhooks} />}</Reading>
+      <Reading of={endpoints}>{({ webhooks }) => <EndpointRows rows={webhooks} adding={add} />}</Reading>
     </Panel>
   )
 }
@@ -158,7 +159,7 @@ function AddForm({ onMade }: { readonly onMade: (secret: string) => void }) {
   )
 }
 
-function EndpointRows({ rows }: { readonly rows: readonly AlertEndpoint[] }) {
+function EndpointRows({ rows, adding }: { readonly rows: readonly AlertEndpoint[]; readonly adding: ReactNode }) {
   const { t } = useMessages(alertMessages)
   const may = useMay()
   const update = useChange('updateAlertEndpoint')
@@ -169,7 +170,11 @@ function EndpointRows({ rows }: { readonly rows: readonly AlertEndpoint[] }) {
         label={t.endpoints}
         rows={rows}
         keyOf={(row) => row.webhook_id}
-        empty={<Empty icon="code" title={t.none} about={t.about} />}
+        empty={
+          <Empty icon="code" title={t.none} about={t.about}>
+            {adding}
+          </Empty>
+        }
         columns={(column) => [
           column.text(t.address, (row) => (
             <Cell note={row.events.length === 0 ? t.allTypes : row.events.join(', ')}>{row.url}</Cell>

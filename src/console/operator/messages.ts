@@ -131,6 +131,11 @@ export const operatorTexts = {
   ofProlongation: pair('+ prolongation', '+ продление'),
   willRun: pair('Keeps running', 'Продолжит работать'),
   allServices: pair('everything that the order bought', 'всё, что куплено этим заказом'),
+  wholeSubscription: phrase(
+    'the whole VPN subscription, paid until {until}; devices: {devices}',
+    'вся подписка VPN, оплаченная до {until}; устройств: {devices}',
+  ),
+  alsoRefunded: pair('Also refunded:', 'Деньги вернутся и за:'),
   nothingEnds: pair('nothing', 'ничего'),
   balanceNow: pair('Balance now', 'Баланс сейчас'),
   abuseAbout: pair(

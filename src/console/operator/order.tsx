@@ -144,5 +144,19 @@ function Ended({ of }: { readonly of: OperatorAnswer<'refundOrder'> }) {
     )
   }
   if (of.returned_gb !== undefined) return format.gigabytes(of.returned_gb)
-  return of.uuid === undefined ? t.nothingEnds : 'VPN'
+  if (of.subscription === undefined) return of.uuid === undefined ? t.nothingEnds : 'VPN'
+  const { until, devices, orders } = of.subscription
+  return (
+    <span className="ended">
+      <span>{t.wholeSubscription(format.day(until), format.number(devices))}</span>
+      {orders.length > 0 && (
+        <span>
+          {t.alsoRefunded}{' '}
+          {orders.map((each) => (
+            <Mono key={each}>{each}</Mono>
+          ))}
+        </span>
+      )}
+    </span>
+  )
 }

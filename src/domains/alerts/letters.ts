@@ -12,6 +12,10 @@ const sentences: Readonly<Record<string, (of: (name: string) => string) => Sente
     en: `The node ${of('name')} (${of('kind')}) does not report.`,
     ru: `Узел ${of('name')} (${of('kind')}) не сообщает о себе.`,
   }),
+  'range.lost': (of) => ({
+    en: `No gateway has the range ${of('range')}, and they report: ${of('problem')}.`,
+    ru: `Диапазона ${of('range')} нет ни у одного шлюза, хотя шлюзы на связи: ${of('problem')}.`,
+  }),
   'payment.unmatched': (of) => ({
     en: `A notice of ${of('provider')} matches no payment: ${of('notice_id')}.`,
     ru: `Уведомление ${of('provider')} не подходит ни к одному платежу: ${of('notice_id')}.`,

@@ -221,14 +221,16 @@ export async function findObjection(
   }
   const found = await store.findAccess(tx, customer, token?.id ?? null)
   if (!found) return noSuchCustomer()
-  if (token && (found.owner !== customer || rules.whyClosed(found, deps.clock()))) return invalidToken('ended')
+  const expiresAt = token?.isSetUp ? null : found.expiresAt
+  if (token && (found.owner !== customer || rules.whyClosed({ ...found, expiresAt }, deps.clock())))
+    return invalidToken('ended')
   return found.blockedAt === null ? undefined : customerBlocked()
 }
 
-/** The payer of an automatic renewal. A revoked or expired token of the customer does not stop it; its cap holds. */
+/** The payer of an automatic renewal or of a purchase by payment. The token may have ended since; its cap holds. */
 export async function payerOf(deps: CustomersDeps, customer: CustomerId, token: TokenId | null): Promise<Payer> {
   const found = token === null ? undefined : await store.findCap(deps.db, token)
-  return { customer, token: token === null || !found ? null : { id: token, cap: found.cap } }
+  return { customer, token: token === null || !found ? null : { id: token, cap: found.cap, isSetUp: true } }
 }
 
 /** Adds an operator's customer. An undecided shop becomes a production one. */

@@ -40,6 +40,7 @@ export type EventType = (typeof eventTypes)[number]
 export const alertTypes = [
   'stock.low',
   'node.lost',
+  'range.lost',
   'payment.unmatched',
   'verify.finding',
   'certificate.ending',
@@ -53,6 +54,7 @@ export const feedTypes = [
   'payment.refunded',
   'stock.low',
   'node.lost',
+  'range.lost',
   'payment.unmatched',
   'verify.finding',
   'certificate.ending',

@@ -1,6 +1,6 @@
 import { bind } from '../../core/bind.ts'
 import * as useCases from './join.ts'
-import { countLostGoods, forgetLost, lostGoods, mayListLost, noteLost } from './lost.ts'
+import { countLostGoods, forgetLost, lostGoods, mayListLost, noteLost, seeLostGoods } from './lost.ts'
 import { acceptedPasswordKeys, ensurePasswordKey, makePasswordFor } from './password-keys.ts'
 import { forgetSamples, history, recentBytesPerSecond, relayedBetween } from './samples.ts'
 import { everKnown, findByName, findLink, lockPresent } from './store.ts'
@@ -41,6 +41,7 @@ export function createFleet(given: Parameters<typeof withCaches>[0]) {
       mayListLost,
       noteLost,
       lostGoods,
+      seeLostGoods,
       countLostGoods,
       forgetLost,
     }),

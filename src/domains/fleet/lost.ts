@@ -34,7 +34,10 @@ export const noteLost = (
     return { added, before }
   })
 
-/** What nodes served and the books do not know, reported since a moment: the newest first, so many of each node. */
+/**
+ * What nodes served and the books do not know, reported since a moment and not yet seen by an operator: the newest
+ * first, so many of each node.
+ */
 export const lostGoods = (
   { db }: LostDeps,
   sinceAt: number,
@@ -43,6 +46,10 @@ export const lostGoods = (
 ): Promise<LostGood[]> => store.listLost(db, sinceAt, limit, perNode)
 
 export const countLostGoods = ({ db }: LostDeps, sinceAt: number): Promise<number> => store.countAllLost(db, sinceAt)
+
+/** An operator has seen the list, and `doctor` names these goods no longer. Returns how many reports there were. */
+export const seeLostGoods = ({ db, clock }: LostDeps): Promise<number> =>
+  db.transact((tx) => store.markLostSeen(tx, clock()))
 
 /** Deletes such reports from before a moment. */
 export const forgetLost = ({ db }: LostDeps, beforeAt: number): Promise<number> =>

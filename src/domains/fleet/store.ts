@@ -190,7 +190,8 @@ export const countAllLost = (reader: Reader, sinceAt: number): Promise<number> =
   countBy(
     reader,
     `SELECT COUNT(*) AS n FROM
-       (SELECT DISTINCT kind, item, login, address, owner FROM lost_goods WHERE reported_at >= $1) AS goods`,
+       (SELECT DISTINCT kind, item, login, address, owner FROM lost_goods
+        WHERE reported_at >= $1 AND seen_at IS NULL) AS goods`,
     [sinceAt],
   )
 
@@ -224,11 +225,15 @@ export const listLost = (reader: Reader, sinceAt: number, limit: number, perNode
        FROM (SELECT ${lostColumns.names},
            ROW_NUMBER() OVER
              (PARTITION BY kind, item, login, address, owner ORDER BY reported_at, node_id) AS listing
-         FROM lost_goods WHERE reported_at >= $1) AS listed
+         FROM lost_goods WHERE reported_at >= $1 AND seen_at IS NULL) AS listed
        WHERE listing = 1) AS placed
      WHERE place <= $3 ORDER BY place, node_id LIMIT $2`,
     [sinceAt, limit, perNode],
   )
+
+/** Marks all as seen by an operator; returns how many were not. */
+export const markLostSeen = (tx: Tx, nowMs: number): Promise<number> =>
+  tx.run('UPDATE lost_goods SET seen_at = $1 WHERE seen_at IS NULL', [nowMs])
 
 export const deleteLost = (tx: Tx, beforeAt: number): Promise<number> =>
   tx.run('DELETE FROM lost_goods WHERE reported_at < $1', [beforeAt])

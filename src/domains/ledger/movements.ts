@@ -19,6 +19,8 @@ export type Payer = {
     readonly cap: Kopecks | null
     /** The token's state when the caller was authenticated. */
     readonly seen?: { readonly expiresAt: number | null; readonly revocationEpoch: number }
+    /** The token set something up that happens by itself: it may have expired since. */
+    readonly isSetUp?: true
   } | null
 }
 

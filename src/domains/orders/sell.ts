@@ -71,6 +71,8 @@ export type PurchaseRequest<Bought> = {
   readonly catalogue?: number
   /** Made by a job and not by a caller: the token that set it up may have been revoked since. */
   readonly automatic?: true
+  /** An automatic purchase is refused all the same if the token was revoked. */
+  readonly endsWithToken?: true
 }
 
 /** The rendered answer, the order, and whether an earlier purchase under the key made them. */
@@ -133,11 +135,11 @@ const sellOnce = <Bought>(
   obstacle: Refusal | undefined,
 ): Promise<PurchaseAnswer> =>
   deps.db.transact(async (tx) => {
-    const { by, key, toBody, assertReplayable, automatic } = request
+    const { by, key, toBody, assertReplayable, automatic, endsWithToken } = request
     const { account, stored } = await lockAndFind(deps, tx, by.customer, key)
     // An automatic purchase replays even if its token was revoked; an interactive caller is refused.
     if (!stored || !automatic) {
-      const payer = automatic ? { ...by, token: null } : by
+      const payer = automatic && !endsWithToken ? { ...by, token: null } : by
       const objection = await deps.customers.findObjection(tx, payer, account.revocationEpoch)
       if (objection) throw objection
     }

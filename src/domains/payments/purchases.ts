@@ -95,7 +95,14 @@ export async function fulfil(deps: PaymentDeps, payment: Payment): Promise<void>
   const by = await deps.customers.payerOf(customer, payment.token)
   try {
     const input = readPlain(purchase.input)
-    const request = { by, key, catalogue: purchase.catalogue, metadata: metadataIn(input) }
+    // Who revoked the token does not want what it ordered. The money stays on the balance.
+    const request = {
+      by,
+      key,
+      catalogue: purchase.catalogue,
+      metadata: metadataIn(input),
+      endsWithToken: true,
+    } as const
     const { order } = await loadBuyer(deps, purchase.product).buy(request, input)
     await endPurchase(deps, id, { state: 'bought', order, problem: null })
   } catch (error) {

@@ -1,6 +1,7 @@
 import type { CustomerId } from '../../core/ids.ts'
 import { type Kopecks, toRoubles, total } from '../../core/money.ts'
 import { Refusal } from '../../core/refusal.ts'
+import { toIso } from '../../core/time.ts'
 import type { Tx } from '../../db/transaction.ts'
 import type { Ending } from '../orders/index.ts'
 import { type Order, textIn } from '../orders/rules.ts'
@@ -55,8 +56,14 @@ export const endingOf = (deps: VpnDeps): Ending => ({
     if (bought === undefined) throw noSuchSubscription()
     const account = await deps.ledger.lock(tx, order.customer)
     const found = await lock(deps, tx, order.customer, { uuid: bought })
-    const { uuid, refunded, balance } = await end(deps, tx, found, account.balance)
-    return { uuid, amount_rub: toRoubles(refunded), balance_rub: toRoubles(balance) }
+    const { uuid, refunded, balance, devices, orders } = await end(deps, tx, found, account.balance)
+    return {
+      uuid,
+      // A subscription ends whole, whichever of its orders is refunded.
+      subscription: { until: toIso(found.expiresAt), devices, orders: orders.filter((each) => each !== order.id) },
+      amount_rub: toRoubles(refunded),
+      balance_rub: toRoubles(balance),
+    }
   },
 })
 
@@ -66,11 +73,16 @@ export const subscriptionOf = (order: Order): SubscriptionId | undefined =>
 
 async function end(deps: VpnDeps, tx: Tx, of: Subscription, balance: Kopecks) {
   const nowMs = deps.clock()
-  const given = await refundTerms(deps, tx, of, nowMs)
-  await removeAll(deps, tx, await peers.listHeld(tx, [of.uuid]))
+  const unused = { terms: await findUnused(tx, of, nowMs), slots: await findUnusedSlots(tx, of, nowMs) }
+  const given = await refundTerms(deps, tx, unused)
+  const held = await peers.listHeld(tx, [of.uuid])
+  await removeAll(deps, tx, held)
   store.markDeleted(tx, of.uuid, nowMs)
   return {
     uuid: of.uuid,
+    devices: held.length,
+    /** The orders that paid for what ends. */
+    orders: [...new Set([...unused.terms, ...unused.slots].map(({ term }) => term.order))],
     refunded: total(given.map((each) => each.amount)),
     balance: given.at(-1)?.balanceAfter ?? balance,
   }
@@ -92,17 +104,22 @@ const findUnusedSlots = async (tx: Tx, { uuid }: Subscription, nowMs: number) =>
     .filter((each) => each.endsAt > nowMs)
     .map((term) => ({ term, unused: refundOf(term, nowMs, null) }))
 
+type Unused = {
+  readonly terms: Awaited<ReturnType<typeof findUnused>>
+  readonly slots: Awaited<ReturnType<typeof findUnusedSlots>>
+}
+
 /** Refunds each of these parts, less what was refunded of its order. */
-async function refundTerms(deps: VpnDeps, tx: Tx, of: Subscription, nowMs: number) {
+async function refundTerms(deps: VpnDeps, tx: Tx, { terms, slots }: Unused) {
   const given: { amount: Kopecks; balanceAfter: Kopecks }[] = []
-  for (const { term, unused } of await findUnused(tx, of, nowMs)) {
+  for (const { term, unused } of terms) {
     const note = `${deletedNote}, ${term.months} ${term.months === 1 ? 'month' : 'months'}`
     const posting = await deps.orders.giveBackUnused(tx, unusedOf(term, unused), note)
     if (!posting) continue
     store.writeRefund(tx, term, posting.amount)
     given.push(posting)
   }
-  for (const { term: bought, unused } of await findUnusedSlots(tx, of, nowMs)) {
+  for (const { term: bought, unused } of slots) {
     const note = `${deletedNote}, slots for ${bought.slots} more ${bought.slots === 1 ? 'device' : 'devices'}`
     const posting = await deps.orders.giveBackUnused(tx, unusedOf(bought, unused), note)
     if (!posting) continue

@@ -25,6 +25,7 @@ export const kindOfType: Readonly<Record<FeedType, 'payment' | 'refund' | 'alert
   'payment.refunded': 'refund',
   'stock.low': 'alert',
   'node.lost': 'alert',
+  'range.lost': 'alert',
   'payment.unmatched': 'alert',
   'verify.finding': 'alert',
   'certificate.ending': 'alert',

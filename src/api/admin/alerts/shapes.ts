@@ -35,7 +35,8 @@ export const listAlerts = reader('listAlerts', 'GET /alerts', {
   answer: items('All raised alerts.', {
     type: choice(
       '`stock.low`: fewer than a twentieth of the addresses of a kind is free; `node.lost`: an open node has not ' +
-        'reported for a minute; `payment.unmatched`: a notice of a provider matches no payment; `verify.finding`: ' +
+        'reported for a minute; `range.lost`: gateways that report no longer have a range; ' +
+        '`payment.unmatched`: a notice of a provider matches no payment; `verify.finding`: ' +
         'the last verification found problems; `certificate.ending`: the certificate of the shop ends within 7 days.',
       alertTypes,
       'node.lost',

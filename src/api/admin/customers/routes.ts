@@ -155,8 +155,12 @@ const maxSubusersShown = 50
 
 function serviceOperations(bind: BindAdmin, deps: AdminDeps) {
   return [
-    bind(shapes.listCustomerProxies, async ({ params, query }) => {
+    bind(shapes.listCustomerProxies, async (call) => {
+      const { params, query } = call
+      const { actor } = call.caller
       const { id } = await deps.customers.load(readCustomer(params.customer_id))
+      // From list to list a reader gets from every address to its holder, so this is logged like that question.
+      await deps.mustNote({ actor, operation: shapes.listCustomerProxies.id, request: requestTextOf(call) })
       const before = positionOf(query.cursor, readNumber)
       const found = await deps.proxyOperator.listOf(id, before, soughtFor(query.limit))
       return pageOf(found, query.limit, 'id', (each) => ({
@@ -285,8 +289,10 @@ function orderOperations(bind: BindAdmin, deps: AdminDeps) {
       const found = await deps.events.list(id, { after, type: query.type, limit: soughtFor(query.limit) })
       return pageOf(found, query.limit, 'seq', toEvent)
     }),
-    bind(shapes.getAnyOrder, async ({ params }) => {
-      const story = await deps.storyOf(readOrder(params.order_id))
+    bind(shapes.getAnyOrder, async (call) => {
+      const story = await deps.storyOf(readOrder(call.params.order_id))
+      const { actor } = call.caller
+      await deps.mustNote({ actor, operation: shapes.getAnyOrder.id, request: requestTextOf(call) })
       return {
         order: shapes.toAnyOrder(story.order),
         customer_name: await nameOf(deps, story.order.customer),

@@ -198,6 +198,7 @@ export const revokeCustomerToken = support('revokeCustomerToken', 'POST /tokens/
 
 export const listCustomerProxies = reader('listCustomerProxies', 'GET /customers/{customer_id}/proxies', {
   summary: "List a customer's dedicated proxies, newest first, without passwords",
+  description: 'It names the holder of addresses, so each call is recorded in the audit log.',
   params: customerParam,
   query: z.object(pageQuery),
   answer: page({
@@ -374,6 +375,7 @@ export const listCustomerEvents = moneyReader('listCustomerEvents', 'GET /custom
 
 export const getAnyOrder = moneyReader('getOrderStory', 'GET /orders/{order_id}', {
   summary: 'Show an order with its request, price, transactions, delivered services and events',
+  description: 'It names the holder of addresses, so each call is recorded in the audit log.',
   params: orderParam,
   answer: z.object({
     order: anyOrder,
@@ -384,6 +386,10 @@ export const getAnyOrder = moneyReader('getOrderStory', 'GET /orders/{order_id}'
   }),
 })
 
+const refundEnds =
+  'End the proxies, traffic or VPN too, and refund the `unused` part or the `whole` price. An order of a VPN ' +
+  'subscription, a renewal too, ends the whole subscription: all its terms and devices.'
+
 export const refundOrder = moneySupport('refundOrder', 'POST /orders/{order_id}/refund', {
   affectsNodes: true,
   summary: 'Refund an order, whole or in part; with `end` also end the services that it bought',
@@ -391,10 +397,7 @@ export const refundOrder = moneySupport('refundOrder', 'POST /orders/{order_id}/
   body: z.object({
     amount_rub: amount('Amount to refund. Default: all that is not yet refunded.').optional(),
     again: yes('Refund more of an order that is already partly refunded.'),
-    end: choice('End the proxies, traffic or VPN too, and refund the `unused` part or the `whole` price.', [
-      'unused',
-      'whole',
-    ]).optional(),
+    end: choice(refundEnds, ['unused', 'whole']).optional(),
     note: note('refund'),
     dry_run: dryRun(),
   }),
@@ -408,6 +411,11 @@ export const refundOrder = moneySupport('refundOrder', 'POST /orders/{order_id}/
     proxies: z.array(z.int()).optional().openapi({ description: 'Numbers of the proxies that were ended.' }),
     returned_gb: z.number().optional().openapi({ description: 'Unused traffic that was removed, in gigabytes.' }),
     uuid: text('Id of the VPN subscription that was ended.').optional(),
+    subscription: part('What ended with the order: the whole subscription, whichever of its orders is refunded.', {
+      until: moment('End of its paid term.'),
+      devices: whole('Devices that were removed.', 2),
+      orders: list('Its other orders with unused time, which were refunded too.', text('Order.', exampleOrder)),
+    }).optional(),
     ...refundParts,
     replayed,
     dry_run: isDryRun,

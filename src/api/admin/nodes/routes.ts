@@ -64,6 +64,7 @@ export function adminNodeOperations(bind: BindAdmin, deps: AdminDeps) {
       const { things, bytes } = await deps.forgetUsage(params.name, sinceAt, body.dry_run)
       return { name: params.name, dry_run: body.dry_run, things, bytes: toWhole(bytes) }
     }),
+    bind(shapes.seeLostGoods, async () => ({ seen: await fleet.seeLostGoods() })),
     ...historyOperations(bind, deps),
     ...joiningOperations(bind, deps),
   ]

@@ -431,6 +431,15 @@ export const drainNode = operation('drainNode', 'POST /nodes/{name}/drain', {
   answer: node,
 })
 
+export const seeLostGoods = operation('seeLostGoods', 'POST /lost-goods/seen', {
+  summary: 'Mark the goods that a database has lost as seen',
+  description:
+    'After a database went back in time, `turnpike doctor` names the goods that nodes served and the database has ' +
+    'lost. Do this when their customers have others: goods that are listed later are named again.',
+  body: z.object({}),
+  answer: z.object({ seen: whole('Reports of nodes that were not seen before.', 3) }),
+})
+
 export const forgetUsage = operation('forgetUsage', 'POST /nodes/{name}/forget-usage', {
   affectsNodes: true,
   summary: 'Return the traffic that a closed node has billed to customers',

@@ -43,6 +43,7 @@ export async function lookAtRanges(
     const countsByNode = hasBlock ? [{ servingNode: blockNode, slots: 1 }] : mine
     const served = countsByNode.filter((each) => isThere(each.servingNode))
     const ofRange = trialsOf.get(range.id) ?? []
+    const isSold = range.state === 'in' && (hasBlock || mine.length > 0) && !retired.has(range.id)
     return {
       range,
       nodeIds: range.nodeIds.map(nameOf),
@@ -50,10 +51,27 @@ export async function lookAtRanges(
       isRetired: retired.has(range.id),
       slots: mine.reduce((sum, each) => sum + each.slots, 0),
       served: served.reduce((sum, each) => sum + each.slots, 0),
+      isLost: isSold && served.length === 0 && isLost(range, ofRange, isThere, since),
       by: [...new Set(served.map((each) => nameOf(each.servingNode ?? '')))],
       problems: retired.has(range.id) ? [] : whyNot(range, ofRange, nodes, isThere),
     }
   })
+}
+
+/** A gateway that starts tries its ranges within seconds. */
+const lostAfterMs = 60_000
+
+/** Gateways that report have tried the range for a minute and do not have it, and no absent one had it. */
+function isLost(
+  { nodeIds }: StockRange,
+  trials: readonly JudgedTrial[],
+  isThere: (id: string) => boolean,
+  since: RunningSince,
+): boolean {
+  const candidates = trials.filter((each) => nodeIds.length === 0 || nodeIds.includes(each.node))
+  const present = candidates.filter((each) => isThere(each.node))
+  const isElsewhereNow = candidates.some((each) => !isThere(each.node) && each.served.length > 0)
+  return !isElsewhereNow && present.length > 0 && present.every((each) => since(each.changedAt) > lostAfterMs)
 }
 
 /** Ranges whose addresses are all retired. No gateway needs them, so they have no problems. */

@@ -43,6 +43,34 @@ describe.each([...engines])('proofs of ranges by gateways on %s', (engine) => {
     },
   )
 
+  test('a range that no gateway has although its gateway reports is lost after a minute, and not if the gateway is silent', async () => {
+    const lost = async () => {
+      const shown = await lookAtRanges(shop.services, runningSince({ clock: () => shop.clock.nowMs, stalls: noStalls }))
+      return shown.filter((each) => each.isLost).map((each) => each.range.prefix)
+    }
+    const [first, second] = [await addGateway('gate-1'), await addGateway('gate-2')]
+    await addStock(shop.services, '203.0.113.0/30', 'AT', 4)
+    await request(first, '203.0.113.1')
+    const contacts = async (...nodes: string[]) => {
+      for (const each of nodes) await contact(each)
+    }
+    await claim(first, '203.0.113.0/30', [0, 4])
+    await claim(second, '203.0.113.0/30')
+    expect(await lost()).toEqual([])
+    // gate-1 has the range and is silent: that is the alert of a lost node.
+    shop.clock.advance(120_000)
+    await contacts(second)
+    expect(await lost()).toEqual([])
+    await contacts(first, second)
+    await claim(first, '203.0.113.0/30')
+    expect(await lost()).toEqual([])
+    shop.clock.advance(61_000)
+    await contacts(first, second)
+    expect(await lost()).toEqual(['203.0.113.0/30'])
+    await claim(first, '203.0.113.0/30', [0, 4])
+    expect(await lost()).toEqual([])
+  })
+
   test('a proof of a range by one gateway does not count for another gateway', async () => {
     const [honest, other] = [await addGateway('gate-1'), await addGateway('gate-2')]
     await addStock(shop.services, '203.0.113.0/30', 'AT', 4)
