@@ -9,7 +9,7 @@ import { type Service, startService } from '../harness/service.ts'
 import { startEcho } from '../harness/tunnel.ts'
 import { untilTrue } from '../harness/turnpike.ts'
 import { startUdpEcho } from '../harness/udp.ts'
-import { fuzzDevice } from '../harness/vpn-fuzz.ts'
+import { fuzzAddresses, fuzzDevice } from '../harness/vpn-fuzz.ts'
 
 /** TURNPIKE_TEST_FUZZ=1000000 sets another number. */
 const count = Number(process.env['TURNPIKE_TEST_FUZZ'] ?? 50_000)
@@ -54,6 +54,8 @@ afterAll(async () => {
 
 test(`${count} mutated streams of a VPN device by all ways in crash nothing and leak no descriptor of a gateway`, async () => {
   const device = await buyVpn(service)
+  // Each address counts as a machine with a copied key.
+  await service.services.db.transact((tx) => tx.run(`UPDATE vpn_subscriptions SET device_limit = ${2 * fuzzAddresses}`))
   const carries = async (): Promise<boolean> => {
     const client = await KeyClient.open(tlsPort, made, vlessHead(device, echo.spot, 'tcp'))
     client.send('hello')

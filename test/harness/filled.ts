@@ -529,6 +529,16 @@ async function buyVpn({ services, clock }: Shop, anna: Buyer, boris: Buyer): Pro
     }))
     await vpn.nodes.report('vpn-1', reportOf({ boot, peers }))
   }
+  const atGateway = used.slice(0, 2).flatMap((id, at) =>
+    (['vless', 'trojan'] as const).map((protocol) => ({
+      id,
+      protocol,
+      received: 500 * (at + 1),
+      sent: protocol === 'vless' ? 50 : 70,
+      handshake_at: clock.nowMs,
+    })),
+  )
+  await vpn.gateways.report('gate-1', reportOf({ boot: '2026', peers: atGateway }))
   const madeUp = used.slice(0, 2).map((id) => ({ id, received: 5000, sent: 500, handshake_at: clock.nowMs }))
   await vpn.nodes.report('vpn-3', reportOf({ boot: '2026', peers: madeUp }))
   await vpn.nodes.forgetUsage('vpn-3', 0, false)

@@ -59,13 +59,13 @@ function asksForName(stream: Uint8Array): boolean {
 }
 
 /** Opens a device's stream by one of the carriers. */
-function openCarrier({ tlsPort, made, device }: Where, dice: Dice): Promise<DeviceStream> {
+function openCarrier({ tlsPort, made, device }: Where, dice: Dice, from: string): Promise<DeviceStream> {
   const path = pathOfDevice(createHash('sha256').update(device.uuid).digest('hex'))
   const kind = dice(6)
-  if (kind < 2) return openTlsStream(tlsPort, made)
-  if (kind === 2) return openWebSocket(tlsPort, made, path)
+  if (kind < 2) return openTlsStream(tlsPort, made, from)
+  if (kind === 2) return openWebSocket(tlsPort, made, path, undefined, from)
   const mode = (['packet-up', 'stream-up', 'stream-one'] as const)[dice(3)] ?? 'packet-up'
-  return openXhttp({ tlsPort, made, path }, mode, dice(2) === 0 ? 'h2' : 'http/1.1')
+  return openXhttp({ tlsPort, made, path, nextAddress: () => from }, mode, dice(2) === 0 ? 'h2' : 'http/1.1')
 }
 
 /** Heads of requests of a device's path, and frames of a WebSocket behind one: no valid key follows. */
@@ -88,10 +88,14 @@ function makeRequests({ device }: Where): Uint8Array[] {
   ].map((text) => Buffer.from(text, 'latin1'))
 }
 
+/** Client addresses: a gateway limits the handshakes of each. */
+export const fuzzAddresses = 16
+
 /** Sends one mutated stream of a device, or one mutated request of its path, and leaves. Returns how many: 1. */
 export async function fuzzDevice(where: Where, dice: Dice): Promise<number> {
+  const from = `127.0.${dice(fuzzAddresses)}.1`
   if (dice(4) === 0) {
-    const line = await openTls(where.tlsPort, where.made)
+    const line = await openTls(where.tlsPort, where.made, 'http/1.1', from)
     line.on('data', () => {})
     const closed = new Promise((resolve) => line.once('close', resolve))
     line.end(mutate(makeRequests(where), dice))
@@ -104,7 +108,7 @@ export async function fuzzDevice(where: Where, dice: Dice): Promise<number> {
   }
   let stream = mutate(makeStreams(where), dice)
   while (asksForName(stream)) stream = mutate(makeStreams(where), dice)
-  const line = await openCarrier(where, dice)
+  const line = await openCarrier(where, dice, from)
   const cut = dice(stream.length + 1)
   if (cut > 0) line.send(stream.subarray(0, cut))
   if (cut < stream.length) line.send(stream.subarray(cut))

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { gatewayProtocols } from '../../src/core/vpn-protocols.ts'
+import { opensTunnel } from '../harness/device-protocols.ts'
 import { type DeviceStream, openTlsStream } from '../harness/device-stream.ts'
-import { keysOfDevice } from '../harness/gateway.ts'
+import { type BoughtDevice, keysOfDevice } from '../harness/gateway.ts'
 import { KeyClient, vlessHead } from '../harness/key-client.ts'
 import { startStopwatch } from '../harness/stopwatch.ts'
 import { untilTrue } from '../harness/turnpike.ts'
@@ -11,6 +13,7 @@ const cutMs = 10_000
 const [home, elsewhere] = ['127.0.0.1', '127.0.0.7']
 
 let path: VpnPath
+let second: BoughtDevice
 beforeAll(async () => {
   path = await openVpnPath()
   await path.entry.shop.services.db.transact((tx) => tx.run('UPDATE vpn_subscriptions SET device_limit = 2'))
@@ -35,7 +38,7 @@ test('a machine that loses its slot to a device at another gateway loses its tun
   const ownState = { isClosed: false }
   void own.closed.then(() => Object.assign(ownState, { isClosed: true }))
   const { data } = await shop.post('/vpn/devices', {})
-  const second = await keysOfDevice(shop, data.device.id)
+  second = await keysOfDevice(shop, data.device.id)
   await untilTrue(async () => {
     const client = await KeyClient.open(path.exitAt.tlsPort, path.exitAt.made, vlessHead(second, echo.spot, 'tcp'))
     client.send('hello')
@@ -49,3 +52,20 @@ test('a machine that loses its slot to a device at another gateway loses its tun
   expect(ownState.isClosed).toBe(false)
   own.close()
 })
+
+test.each([...gatewayProtocols])(
+  'a third machine is refused over %s on a limit of two: at an entry, at its exit and through the path',
+  async (protocol) => {
+    const { entry, exitAt } = path
+    const opens = opensTunnel[protocol]
+    const atExit = { ...exitAt, echo: entry.echo }
+    const forExit = await path.keysForExit(entry.device)
+    expect(await opens(entry, entry.device, home)).toBe(true)
+    expect(await opens(atExit, second, home)).toBe(true)
+    expect(await opens(entry, entry.device, elsewhere)).toBe(false)
+    expect(await opens(atExit, entry.device, elsewhere)).toBe(false)
+    expect(await opens(entry, forExit, elsewhere)).toBe(false)
+    expect(await opens(entry, forExit, home)).toBe(true)
+    expect(await opens(atExit, entry.device, home)).toBe(true)
+  },
+)

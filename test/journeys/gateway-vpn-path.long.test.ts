@@ -192,6 +192,34 @@ test('a removed device loses its tunnels and datagrams through the exit within 2
   kept.close()
 })
 
+test('removing a device ends its streams of an HTTP/2 connection that another device shares, through the exit too', async () => {
+  const added = await path.entry.addDevice()
+  const { tlsPort, made } = path.entry
+  const session = connectHttp2(`https://127.0.0.1:${tlsPort}`, { ca: made.cert, checkServerIdentity: () => undefined })
+  session.on('error', () => {})
+  const open = async (of: BoughtDevice) => {
+    const login = basic({ username: of.id, password: of.password, port: tlsPort })
+    const stream = session.request({ ':method': 'CONNECT', ':authority': echo(), 'proxy-authorization': login })
+    const inbox = new Inbox()
+    const closed = new Promise<void>((resolve) => stream.once('close', () => resolve()))
+    stream.on('data', (bytes: Buffer) => inbox.add(bytes)).on('error', () => {})
+    stream.write('hello')
+    expect((await inbox.read(5)).toString()).toBe('hello')
+    return { stream, inbox, closed }
+  }
+  const removed = [await open(added), await open(await path.keysForExit(added))]
+  const kept = [await open(path.entry.device), await open(device)]
+  const watch = startStopwatch()
+  await path.entry.remove(added)
+  await Promise.all(removed.map(({ closed }) => closed))
+  expect(watch.elapsedMs()).toBeLessThan(cutMs)
+  for (const { stream, inbox } of kept) {
+    stream.write('still')
+    expect((await inbox.read(5)).toString()).toBe('still')
+  }
+  session.destroy()
+})
+
 test('an exit that ends is left out of the link, and ending the path cuts its tunnels', async () => {
   const tunnel = await openConnect(device, echo())
   await path.run('node', 'exit', path.exit.name)
