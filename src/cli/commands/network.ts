@@ -90,11 +90,12 @@ export const nodeCommands: readonly OperationCommand[] = [
     show: (data) => `The bandwidth of ${data.name} is ${bandwidthOf(data.link_mbit)} Mbit/s.`,
   }),
   over(nodes.vpnNode, 'node vpn', {
-    show: ({ name, vpn_links: { fingerprint, alpn, port, protocols, group } }) => [
+    show: ({ name, vpn_links: { fingerprint, alpn, port, protocols, group, xmux } }) => [
       `Links name ${name} with the fingerprint ${fingerprint ?? 'firefox'}, ` +
         `ALPN ${(alpn ?? ['http/1.1']).join(',') || 'none'}, port ${port ?? 'as reported'}, ` +
         `protocols ${(protocols ?? ['all']).join(',') || 'none'}. Others are off within 2 s.` +
-        (group === null ? '' : ` Its group is ${group}.`),
+        (group === null ? '' : ` Its group is ${group}.`) +
+        (xmux === null ? '' : ` Connections for XHTTP: ${xmux}.`),
       'Apps refresh within 12 hours.',
     ],
   }),

@@ -78,6 +78,7 @@ const nodeMessages = messages({
   ),
   fingerprint: pair('Fingerprint (ClientHello)', 'Отпечаток (ClientHello)'),
   linkPort: pair('Port in links; 0 as reported', 'Порт в ссылках; 0 — как у шлюза'),
+  linkXmux: pair('Connections for XHTTP; 0 as in the app', 'Соединений для XHTTP; 0 — как в приложении'),
   linkProtocols: pair(
     'Protocols that are on: vless,xhttp,websocket,trojan,http,naive,trusttunnel; none or default',
     'Включённые протоколы: vless,xhttp,websocket,trojan,http,naive,trusttunnel; none или default',
@@ -177,7 +178,7 @@ function Paths({ of }: { readonly of: Node['paths'] }) {
 /** How links of VPN apps name a gateway. */
 function VpnLinks({ of }: { readonly of: Node }) {
   const { t } = useMessages(nodeMessages)
-  const { fingerprint, alpn, port, protocols, group } = of.vpn_links
+  const { fingerprint, alpn, port, protocols, group, xmux } = of.vpn_links
   const names = ['default', 'firefox', 'chrome', 'safari', 'edge', 'ios', 'android', 'random', 'randomized'] as const
   return (
     <RoleAct
@@ -201,6 +202,7 @@ function VpnLinks({ of }: { readonly of: Node }) {
           initial: protocols === null ? 'default' : protocols.join(',') || 'none',
         },
         { name: 'group', label: t.linkGroup, initial: group ?? 'default' },
+        { name: 'xmux', label: t.linkXmux, kind: 'number', initial: xmux ?? 0 },
       ]}
       run={(given) =>
         api.call('vpnNode', {
@@ -211,6 +213,7 @@ function VpnLinks({ of }: { readonly of: Node }) {
             port: Number(given['port']),
             protocols: String(given['protocols']),
             group: String(given['group']),
+            xmux: Number(given['xmux']),
           },
         })
       }

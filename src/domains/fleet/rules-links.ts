@@ -14,12 +14,24 @@ export type VpnLinks = {
   readonly protocols: readonly GatewayProtocol[] | null
   /** Nodes of a group share a part of each subscription's traffic (`vpn.groups` of the price list). */
   readonly group: string | null
+  /** Connections that an app opens for XHTTP (`maxConnections` of XMUX); null leaves it to the app. */
+  readonly xmux: number | null
 }
+
+/** Of XMUX. More would be what filters that count connections look for. */
+export const maxXmux = 16
 
 /** The name of a group of nodes. */
 export const isLinkGroup = (text: string): boolean => /^[a-z0-9][a-z0-9-]{0,31}$/.test(text)
 
-export const usualLinks: VpnLinks = { fingerprint: null, alpn: null, port: null, protocols: null, group: null }
+export const usualLinks: VpnLinks = {
+  fingerprint: null,
+  alpn: null,
+  port: null,
+  protocols: null,
+  group: null,
+  xmux: null,
+}
 
 /** The settings from their stored form, JSON; another text has none. */
 export function readVpnLinks(text: string | null): VpnLinks {
@@ -30,13 +42,17 @@ export function readVpnLinks(text: string | null): VpnLinks {
     const given = fields.get(name)
     return Array.isArray(given) ? all.filter((each) => given.includes(each)) : null
   }
-  const port = fields.get('port')
+  const within = (name: string, max: number): number | null => {
+    const given = fields.get(name)
+    return typeof given === 'number' && Number.isSafeInteger(given) && given >= 1 && given <= max ? given : null
+  }
   const group = fields.get('group')
   return {
     fingerprint: fingerprints.find((each) => each === fields.get('fingerprint')) ?? null,
     alpn: among('alpn', linkAlpn),
-    port: typeof port === 'number' && Number.isSafeInteger(port) && port >= 1 && port <= 65_535 ? port : null,
+    port: within('port', 65_535),
     protocols: among('protocols', gatewayProtocols),
     group: typeof group === 'string' && isLinkGroup(group) ? group : null,
+    xmux: within('xmux', maxXmux),
   }
 }

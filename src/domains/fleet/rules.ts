@@ -306,4 +306,4 @@ export const passwordKeyContext = (id: number): string => `password key ${id}`
 /** Binds a sealed private key to its node's row. */
 export const contextOf = (id: NodeId): string => `node ${id} private key`
 
-export { fingerprints, isLinkGroup, linkAlpn, usualLinks, type VpnLinks } from './rules-links.ts'
+export { fingerprints, isLinkGroup, linkAlpn, maxXmux, usualLinks, type VpnLinks } from './rules-links.ts'

@@ -12,6 +12,7 @@ import {
   isNodeName,
   isOnline,
   linkAlpn,
+  maxXmux,
   type Node,
   type VpnLinks,
 } from '../../../domains/fleet/rules.ts'
@@ -87,6 +88,7 @@ const node = named('Node', {
       port: whole('Port in links; null for the one that the gateway reports.', 443).nullable(),
       protocols: list('Protocols that VPN devices can use here; null for all.', z.string()).nullable(),
       group: text('Group of nodes with a part of the traffic, as in `vpn.groups` of the price list.', 'far').nullable(),
+      xmux: whole('Connections that apps open for XHTTP; null leaves it to the app.', 1).nullable(),
     })
     .openapi({ description: 'How links of VPN apps name this gateway, and which protocols it serves them.' }),
   is_entry: flag('Whether customers of other gateways’ addresses can enter at this gateway.'),
@@ -336,6 +338,9 @@ export const vpnNode = operation('vpnNode', 'POST /nodes/{name}/vpn', {
       ['made_of', { from: 1, to: 32, of: ['small_letters', 'digits', 'dashes'] }],
       'far',
     ).optional(),
+    xmux: z.int().min(0).max(maxXmux).optional().openapi({
+      description: 'Connections that apps open for XHTTP, where a network counts them; 0 leaves it to the app.',
+    }),
   }),
   exampleBody: { fingerprint: 'edge' },
   answer: node,
@@ -348,12 +353,14 @@ export const readLinks = ({
   port,
   protocols,
   group,
+  xmux,
 }: z.output<typeof vpnNode.body>): Partial<VpnLinks> => ({
   ...(fingerprint !== undefined && { fingerprint: fingerprint === 'default' ? null : fingerprint }),
   ...(alpn !== undefined && { alpn }),
   ...(port !== undefined && { port: port === 0 ? null : port }),
   ...(protocols !== undefined && { protocols }),
   ...(group !== undefined && { group: group === 'default' ? null : group }),
+  ...(xmux !== undefined && { xmux: xmux === 0 ? null : xmux }),
 })
 
 export const endpointNode = operation('endpointNode', 'POST /nodes/{name}/endpoint', {

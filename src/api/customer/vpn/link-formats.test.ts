@@ -48,6 +48,21 @@ test('the fingerprint and ALPN of a gateway are in all formats, and h2 is not of
   expect(write('mihomo', given)).toContain('"client-fingerprint":"edge"')
 })
 
+test('the connections for XHTTP of a gateway are in every format that has XHTTP, and by default in none', () => {
+  const given = withLinks({ xmux: 1 })
+  const renewal = { hMaxRequestTimes: '600-900', hMaxReusableSecs: '1800-3000' }
+  const extra = { xmux: { maxConnections: 1, ...renewal } }
+  expect(JSON.parse(new URL(links(given)[1] ?? '').searchParams.get('extra') ?? '')).toEqual(extra)
+  expect(JSON.parse(write('xray', given))[1].outbounds[0].streamSettings.xhttpSettings.extra).toEqual(extra)
+  expect(Bun.YAML.parse(write('mihomo', given))).toMatchObject({
+    proxies: [{}, { 'xhttp-opts': { 'reuse-settings': { 'max-connections': '1' } } }, {}, {}, {}],
+  })
+  for (const format of ['base64', 'mihomo', 'xray'] as const) {
+    const text = write(format)
+    expect(format === 'base64' ? links().join() : text).not.toMatch(/extra|reuse-settings/)
+  }
+})
+
 test('a protocol that is off at a gateway is in none of its links', () => {
   const given = withLinks({ protocols: ['trojan'] })
   expect(links(given).map((link) => link.split(':')[0])).toEqual(['trojan'])

@@ -23,7 +23,7 @@ const select = 'Proxy'
 const auto = 'Auto'
 
 /** How bytes of a protocol travel inside TLS, as each format says it; without `singBox`, sing-box has no such way. */
-type Transport = (at: { readonly path: string; readonly host: string }) => {
+type Transport = (at: { readonly path: string; readonly host: string; readonly xmux: number | null }) => {
   readonly share: Readonly<Record<string, string>>
   readonly singBox?: object
   readonly mihomo: object
@@ -44,11 +44,27 @@ const webSocket: Transport = ({ path, host }) => ({
   xray: { network: 'ws', wsSettings: { path, host } },
 })
 
-const xhttp: Transport = ({ path, host }) => ({
-  share: { type: 'xhttp', path, host, mode: 'auto' },
-  mihomo: { network: 'xhttp', 'xhttp-opts': { path, host, mode: 'auto' } },
-  xray: { network: 'xhttp', xhttpSettings: { path, host, mode: 'auto' } },
-})
+/** When an app opens a new connection for XHTTP: as in Xray, which has no other values once one is given. */
+const renewal = { requests: '600-900', seconds: '1800-3000' }
+
+const xhttp: Transport = ({ path, host, xmux }) => {
+  const of = { path, host, mode: 'auto' }
+  const extra = xmux !== null && {
+    xmux: { maxConnections: xmux, hMaxRequestTimes: renewal.requests, hMaxReusableSecs: renewal.seconds },
+  }
+  const reuse = xmux !== null && {
+    'reuse-settings': {
+      'max-connections': String(xmux),
+      'h-max-request-times': renewal.requests,
+      'h-max-reusable-secs': renewal.seconds,
+    },
+  }
+  return {
+    share: { type: 'xhttp', ...of, ...(extra && { extra: JSON.stringify(extra) }) },
+    mihomo: { network: 'xhttp', 'xhttp-opts': { ...of, ...reuse } },
+    xray: { network: 'xhttp', xhttpSettings: { ...of, ...(extra && { extra }) } },
+  }
+}
 
 /** A way to connect. A format that has no such entry leaves it out. */
 type Form = {
@@ -109,11 +125,11 @@ function toEntry(
   own: Pick<LinkContent, 'device' | 'keys' | 'path'>,
 ): Entry {
   const { device, keys, path } = gateway.ofExit ?? own
-  const { fingerprint, alpn } = gateway.links
+  const { fingerprint, alpn, xmux } = gateway.links
   const offered = alpn ?? [usual]
   return {
     protocol,
-    transport: transport({ path, host: gateway.host }),
+    transport: transport({ path, host: gateway.host, xmux }),
     gateway,
     tag,
     device,
