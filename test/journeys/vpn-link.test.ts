@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { createActions } from '../../src/app/shop/admin.ts'
 import { enginesOf } from '../harness/database.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { sellVpn, vpnGatewayIsSeen } from '../harness/vpn.ts'
@@ -167,6 +168,34 @@ describe('the page of a secret link whose gateway serves apps', () => {
       await service.stop()
     }
   })
+})
+
+test('settings of links that an operator changes are in the next answer of the link, and bad ones are refused', async () => {
+  const service = await startService('sqlite', { TURNPIKE_GATEWAY_VPN: 'on' })
+  try {
+    await vpnGatewayIsSeen(service)
+    const { subscription_url: url } = (await service.post('/vpn/buy', { period: 1 })).data
+    const actions = createActions(service.services)
+    await actions.addOperator('owner-1', 'owner')
+    const key = { name: 't', expiresAt: null }
+    const { text: token } = await service.services.operators.issueToken('owner-1', key)
+    const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' }
+    const set = (body: object) =>
+      fetch(`${service.url}/admin/v1/nodes/vpn-gateway/vpn`, { method: 'POST', headers, body: JSON.stringify(body) })
+    const xhttp = async (): Promise<URLSearchParams> => {
+      const links = Buffer.from(await (await fetch(`${url}?format=base64`)).text(), 'base64').toString()
+      return new URL(links.split('\n').find((link) => link.includes('type=xhttp')) ?? '').searchParams
+    }
+    expect((await set({ fingerprint: 'edge', xmux: 2 })).status).toBe(200)
+    const changed = await xhttp()
+    expect([changed.get('fp'), JSON.parse(changed.get('extra') ?? '').xmux.maxConnections]).toEqual(['edge', 2])
+    for (const xmux of [-1, 17, 1.5]) expect((await set({ xmux })).status).toBe(400)
+    const undone = (await (await set({ xmux: 0 })).json()) as { data: { vpn_links: object } }
+    expect(undone.data.vpn_links).toMatchObject({ fingerprint: 'edge', xmux: null })
+    expect((await xhttp()).get('extra')).toBeNull()
+  } finally {
+    await service.stop()
+  }
 })
 
 describe.each([...enginesOf('postgres')])('the rate limit of the secret link on %s', (engine) => {
