@@ -42,6 +42,8 @@ export class Http2Exchange implements Exchange, StreamOwner {
   owner: ExchangeOwner | undefined
   readonly isShared = true
   private delivery: StreamDelivery | undefined
+  private isAdmitted = false
+  private isPaused = true
 
   constructor(
     private readonly stream: Http2Stream,
@@ -54,6 +56,8 @@ export class Http2Exchange implements Exchange, StreamOwner {
 
   admit(): void {
     this.place.noteAdmitted()
+    this.isAdmitted = true
+    this.stream.wait(this.isPaused)
   }
 
   get fd(): number {
@@ -87,10 +91,14 @@ export class Http2Exchange implements Exchange, StreamOwner {
   }
 
   pause(): void {
+    this.isPaused = true
     this.stream.pause()
+    if (this.isAdmitted) this.stream.wait(true)
   }
 
   resume(): void {
+    this.isPaused = false
+    this.stream.wait(false)
     this.stream.resume()
   }
 

@@ -87,3 +87,17 @@ test('packets ahead of the next one hold at most 128 places of a device over all
   }
   expect(downloads.map((each) => each.isGone)).toEqual([false, false, false, false, true])
 })
+
+test('100 packets wait for the next one, however far ahead they are, and one more resets the session', () => {
+  const { sessions } = openSessions()
+  const download = makeExchange()
+  sessions.take('one', { kind: 'download', session: 's' }, download)
+  const first = makeExchange()
+  sessions.take('one', { kind: 'packet', session: 's', seq: 0 }, first)
+  first.owner?.onBody(new Uint8Array(17))
+  for (let at = 0; at < 100; at += 1)
+    sessions.take('one', { kind: 'packet', session: 's', seq: 1_000_000 + at }, makeExchange())
+  expect(download.isGone).toBe(false)
+  sessions.take('one', { kind: 'packet', session: 's', seq: 1 }, makeExchange())
+  expect(download.isGone).toBe(true)
+})

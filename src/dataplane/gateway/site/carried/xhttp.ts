@@ -1,6 +1,12 @@
 import type { After } from '../../../../core/time.ts'
 import type { DeliveryWatch } from '../../metering/tunnel-meter.ts'
-import { maxPacketBytes, maxPacketsAhead, toXhttpFields, type XhttpRequest } from '../../ways-in/xhttp/request.ts'
+import {
+  maxEarlyUploads,
+  maxPacketBytes,
+  maxPacketsAhead,
+  toXhttpFields,
+  type XhttpRequest,
+} from '../../ways-in/xhttp/request.ts'
 import type { BudgetShare } from '../fair-budget.ts'
 import { CarriedClient, type CarriedDeps, type Carrier } from './client.ts'
 import type { Exchange, ExchangeOwner, UploadExchange } from './exchange.ts'
@@ -68,7 +74,8 @@ class XhttpSession implements Carrier {
       return
     }
     const isKnown = seq < this.nextSeq || this.packets.has(seq) || this.current?.seq === seq
-    if (isKnown || seq > this.nextSeq + maxPacketsAhead || !share.resize(1)) {
+    // Their number counts and not how far ahead they are: an earlier connection may hold many that nobody has read.
+    if (isKnown || this.packets.size >= maxPacketsAhead || !share.resize(1)) {
       exchange.terminate()
       return this.terminate()
     }
@@ -277,7 +284,7 @@ export class XhttpSessions {
     waiting.uploads.push({ exchange, seq, bytes: 0, share })
     const onClose = (): void => this.giveUp(name)
     exchange.owner = { onBody: nothingToDo, onBodyEnd: nothingToDo, onDrain: nothingToDo, onClose }
-    if (waiting.uploads.length > maxPacketsAhead) this.giveUp(name)
+    if (waiting.uploads.length > maxEarlyUploads) this.giveUp(name)
     else if (!known) this.neighbours.seek(name)
   }
 

@@ -175,6 +175,74 @@ describe('an HTTP/2 session', () => {
     expect(await raw.goawayCode()).toBe(errorCodes.flowControl)
   })
 
+  test('from 4 waiting requests on, new streams get a window only when they are read, until 1 request waits', async () => {
+    const waiting: Http2Stream[] = []
+    const { port } = listen((stream, path) => {
+      if (path === '/echo') return echo(stream)
+      waiting.push(stream)
+      stream.pause()
+      stream.wait(true)
+      stream.owner = { onSocketData() {}, onSocketDrain() {}, onSocketEnd() {}, onSocketClose() {} }
+    })
+    const raw = await openRaw(port)
+    const open = (id: number, path: string): void => {
+      const fields = [
+        [':method', 'POST'],
+        [':scheme', 'http'],
+        [':path', path],
+      ] as const
+      raw.write(toHeaders(id, encodeFields(fields), false))
+    }
+    const windows = () =>
+      raw
+        .find(frameTypes.settings)
+        .filter(({ flags: own, payload }) => own === 0 && payload.length === 6)
+        .map(({ payload }) => readUint32(payload, 2))
+    const given = () =>
+      raw
+        .find(frameTypes.windowUpdate)
+        .flatMap(({ stream, payload }) => (stream === 0 ? [] : [[stream, readUint31(payload, 0)]]))
+    raw.begin()
+    open(1, '/echo')
+    for (const id of [3, 5, 7]) open(id, '/wait')
+    await untilTrue(async () => waiting.length === 3)
+    expect(windows()).toEqual([])
+    open(9, '/wait')
+    await untilTrue(async () => windows().length === 1)
+    open(11, '/wait')
+    open(13, '/echo')
+    await untilTrue(async () => given().length === 2)
+    expect([windows(), given()]).toEqual([
+      [0],
+      [
+        [1, firstWindow],
+        [13, firstWindow],
+      ],
+    ])
+    // The first three are read: no window is due, or it is given with the reading.
+    for (const stream of waiting.slice(0, 3)) {
+      stream.wait(false)
+      stream.resume()
+    }
+    await untilTrue(async () => given().length === 5)
+    expect(
+      given()
+        .slice(2)
+        .map(([id]) => id),
+    ).toEqual([3, 5, 7])
+    expect(windows()).toEqual([0])
+    waiting[3]?.wait(false)
+    await untilTrue(async () => windows().length === 2)
+    expect(windows()).toEqual([0, firstWindow])
+    // Stream 11 has one window now, and no more.
+    const data = (id: number) => toFrame(frameTypes.data, 0, id, new Uint8Array(maxFrameBytes))
+    for (let sent = 0; sent + maxFrameBytes <= firstWindow; sent += maxFrameBytes) raw.write(data(11))
+    raw.write(toFrame(frameTypes.data, 0, 13, Buffer.from('still open')))
+    await untilTrue(async () => raw.find(frameTypes.data).length === 1)
+    raw.write(data(11))
+    expect(await raw.goawayCode()).toBe(errorCodes.flowControl)
+  })
+
   test('drain finishes open streams, refuses new ones, and closes the connection after the last', async () => {
     const { port, sessions } = listen(echo)
     const client = dial(port)

@@ -63,6 +63,12 @@ const maxBlockBytes = 16_384
 const maxContinuations = 8
 /** Data of one write: each write costs a system call. */
 const maxDataBytes = 4 * maxFrameBytes
+/**
+ * From `most` waiting requests on, the first window of new streams is 0 until only `few` wait: a client then sends the
+ * body of its next request when that is read. A client of XHTTP sends one every 30 ms, however slow the destination
+ * is, and waits for nothing else.
+ */
+const holdBack = { most: 4, few: 1 }
 /** Reading stops while this much waits to be written. */
 const maxBacklogBytes = 262_144
 
@@ -107,6 +113,9 @@ export class Http2Session implements StreamSession {
   private budgetLeft: number = budget.max
   private budgetAt: number
   private maxStreams: number
+  private waiting = 0
+  /** New streams have no window until they are read. */
+  private isHeldBack = false
   isTrusted = false
   /** When the peer last sent anything, by `clock`. */
   receivedAt: number
@@ -254,6 +263,17 @@ export class Http2Session implements StreamSession {
     this.send(toWindowUpdate(stream.id, bytes))
   }
 
+  countWaiting(change: 1 | -1): void {
+    this.waiting += change
+    const isHeldBack = this.waiting > (this.isHeldBack ? holdBack.few : holdBack.most - 1)
+    if (isHeldBack === this.isHeldBack || this.isClosed || this.isTrusted) return
+    this.isHeldBack = isHeldBack
+    this.send(toSettings({ initialWindowSize: isHeldBack ? 0 : firstWindow }))
+    for (const stream of this.streams.values())
+      if (isHeldBack) stream.takeFirstWindow()
+      else stream.returnFirstWindow()
+  }
+
   forget(stream: Http2Stream): void {
     this.streams.delete(stream.id)
     this.blocked.delete(stream)
@@ -365,10 +385,12 @@ export class Http2Session implements StreamSession {
       this.send(toReset(id, 'refusedStream'))
       return
     }
-    const stream = new Http2Stream(id, this, this.peerWindow)
+    // A client may have opened it before it read the SETTINGS, and sent bytes: these are not beyond the window.
+    const stream = new Http2Stream(id, this, this.peerWindow, this.isHeldBack ? firstWindow : 0)
     this.streams.set(id, stream)
     this.deps.onRequest?.(stream, fields, isEnd)
     if (isEnd) stream.noteRemoteEnd()
+    stream.giveOwed()
   }
 
   /** Response fields, or trailers, which are dropped. */

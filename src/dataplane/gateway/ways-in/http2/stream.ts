@@ -21,6 +21,8 @@ export type StreamSession = {
   sendReset(stream: Http2Stream, code: ErrorName): void
   sendWindowUpdate(stream: Http2Stream, bytes: number): void
   forget(stream: Http2Stream): void
+  /** Streams with `isWaiting` are so many more. */
+  countWaiting(change: 1 | -1): void
   readonly openStreams: number
 }
 
@@ -45,13 +47,17 @@ export class Http2Stream {
   /** Bytes that the peer may still send. */
   private receiveLeft = firstWindow
   private receiveWindow = firstWindow
+  /** Below zero after the peer got a window that it must first use up. */
   private unreturned = 0
+  private isWaiting = false
 
   constructor(
     readonly id: number,
     private readonly session: StreamSession,
     /** Bytes that this side may still send; negative after a smaller SETTINGS_INITIAL_WINDOW_SIZE. */
     public sendWindow: number,
+    /** Part of `receiveLeft` that the peer has not been given: it gets it when the stream is read. */
+    private owed = 0,
   ) {}
 
   /** Returns the bytes taken; offer the rest after onSocketDrain(). */
@@ -100,6 +106,7 @@ export class Http2Stream {
   resume(): void {
     if (!this.isPaused) return
     this.isPaused = false
+    this.giveOwed()
     while (this.held.length > 0 && !this.isPaused && !this.isClosed) {
       const bytes = this.held.shift()
       if (!bytes) break
@@ -109,10 +116,39 @@ export class Http2Stream {
     this.tellEnd()
   }
 
+  /** A request that waits for an earlier one. Many of them hold back the bodies of the client's next requests. */
+  wait(isWaiting: boolean): void {
+    if (this.isWaiting === isWaiting || this.isClosed) return
+    this.isWaiting = isWaiting
+    this.session.countWaiting(isWaiting ? 1 : -1)
+  }
+
   /** A session's streams share one connection, which sets this for all. */
   setNoDelay(): void {}
 
   // --- for the session ---
+
+  /** Gives the peer the window that it is owed, unless nobody reads the stream now. */
+  giveOwed(): void {
+    if (this.owed === 0 || this.isPaused || this.isClosed || this.hasRemoteEnded) return
+    this.session.sendWindowUpdate(this, this.owed)
+    this.owed = 0
+  }
+
+  /** SETTINGS took the first window from the peer. */
+  takeFirstWindow(): void {
+    this.owed += firstWindow
+    this.giveOwed()
+  }
+
+  /** SETTINGS gave it again. A stream that is owed nothing would gain a window: less is returned to it later. */
+  returnFirstWindow(): void {
+    if (this.owed > 0) this.owed -= firstWindow
+    else {
+      this.receiveLeft += firstWindow
+      this.unreturned -= firstWindow
+    }
+  }
 
   /** False if the peer exceeds the window. */
   countReceived(bytes: number): boolean {
@@ -201,6 +237,7 @@ export class Http2Stream {
 
   private finish(): void {
     if (this.isClosed) return
+    this.wait(false)
     this.isClosed = true
     this.held = []
     this.heldBytes = 0

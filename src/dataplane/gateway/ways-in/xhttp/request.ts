@@ -13,8 +13,10 @@ export type XhttpRequest =
 
 /** The longest body of a packet that clients send (`scMaxEachPostBytes`). */
 export const maxPacketBytes = 1_000_000
-/** Packets that may be ahead of the next one (`scMaxBufferedPosts`). */
-export const maxPacketsAhead = 30
+/** Uploads that may come before the download (`scMaxBufferedPosts`). */
+export const maxEarlyUploads = 30
+/** Packets that may wait for the next one: as many as an HTTP/2 connection may have streams. */
+export const maxPacketsAhead = 100
 /** Characters of `x_padding` in a request and of `X-Padding` in an answer. */
 const padding = { min: 100, max: 1000 }
 
