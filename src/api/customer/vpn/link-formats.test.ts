@@ -63,6 +63,14 @@ test('the connections for XHTTP of a gateway are in every format that has XHTTP,
   }
 })
 
+test('XHTTP is offered with h2 also where a gateway has ALPN http/1.1, which Xray would speak after it agreed on h2', () => {
+  const alpnOf = (link = '') => new URL(link).searchParams.get('alpn')
+  const offered = (given: Partial<VpnLinks>) => links(withLinks(given)).slice(0, 2).map(alpnOf)
+  expect(offered({ alpn: ['http/1.1'] })).toEqual(['http/1.1', 'h2'])
+  expect(offered({ alpn: ['h2', 'http/1.1'] })).toEqual(['http/1.1', 'h2,http/1.1'])
+  expect(offered({ alpn: [] })).toEqual([null, null])
+})
+
 test('a protocol that is off at a gateway is in none of its links', () => {
   const given = withLinks({ protocols: ['trojan'] })
   expect(links(given).map((link) => link.split(':')[0])).toEqual(['trojan'])

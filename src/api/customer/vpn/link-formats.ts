@@ -85,9 +85,6 @@ const forms: readonly Form[] = [
   { name: 'http', label: 'HTTPS', protocol: 'http', transport: tcp, alpn: 'http/1.1' },
 ]
 
-/** A gateway does not find a key behind HTTP/2. */
-const withHttp2: readonly GatewayProtocol[] = ['xhttp', 'http']
-
 /** One form at one gateway. */
 type Entry = Pick<LinkContent, 'device' | 'keys'> & {
   readonly protocol: Form['protocol']
@@ -135,8 +132,18 @@ function toEntry(
     device,
     keys,
     fingerprint: fingerprint ?? usualFingerprint,
-    alpn: withHttp2.includes(name) ? offered : offered.filter((each) => each !== 'h2'),
+    alpn: toOffered(name, offered),
   }
+}
+
+/**
+ * Xray offers what its fingerprint offers, also h2, and speaks over XHTTP what this list has. With `http/1.1` alone
+ * it would speak HTTP/1.1 after both sides have agreed on h2.
+ */
+function toOffered(name: GatewayProtocol, offered: readonly string[]): readonly string[] {
+  if (name === 'xhttp') return offered.length === 0 || offered.includes('h2') ? offered : ['h2']
+  // A gateway does not find a key behind HTTP/2.
+  return name === 'http' ? offered : offered.filter((each) => each !== 'h2')
 }
 
 /** The format that an app reads, by its User-Agent; undefined for any other client. */

@@ -74,7 +74,7 @@ class XhttpSession implements Carrier {
       return
     }
     const isKnown = seq < this.nextSeq || this.packets.has(seq) || this.current?.seq === seq
-    // Their number counts and not how far ahead they are: an earlier connection may hold many that nobody has read.
+    // Their number counts and not how far ahead they are: an earlier connection may hold many unread ones.
     if (isKnown || this.packets.size >= maxPacketsAhead || !share.resize(1)) {
       exchange.terminate()
       return this.terminate()

@@ -175,7 +175,7 @@ describe('an HTTP/2 session', () => {
     expect(await raw.goawayCode()).toBe(errorCodes.flowControl)
   })
 
-  test('from 4 waiting requests on, new streams get a window only when they are read, until 1 request waits', async () => {
+  test('a new stream gets its window only when it is read, from 4 waiting requests on until 1 waits', async () => {
     const waiting: Http2Stream[] = []
     const { port } = listen((stream, path) => {
       if (path === '/echo') return echo(stream)
@@ -185,7 +185,7 @@ describe('an HTTP/2 session', () => {
       stream.owner = { onSocketData() {}, onSocketDrain() {}, onSocketEnd() {}, onSocketClose() {} }
     })
     const raw = await openRaw(port)
-    const open = (id: number, path: string): void => {
+    const openStream = (id: number, path: string): void => {
       const fields = [
         [':method', 'POST'],
         [':scheme', 'http'],
@@ -203,14 +203,14 @@ describe('an HTTP/2 session', () => {
         .find(frameTypes.windowUpdate)
         .flatMap(({ stream, payload }) => (stream === 0 ? [] : [[stream, readUint31(payload, 0)]]))
     raw.begin()
-    open(1, '/echo')
-    for (const id of [3, 5, 7]) open(id, '/wait')
+    openStream(1, '/echo')
+    for (const id of [3, 5, 7]) openStream(id, '/wait')
     await untilTrue(async () => waiting.length === 3)
     expect(windows()).toEqual([])
-    open(9, '/wait')
+    openStream(9, '/wait')
     await untilTrue(async () => windows().length === 1)
-    open(11, '/wait')
-    open(13, '/echo')
+    openStream(11, '/wait')
+    openStream(13, '/echo')
     await untilTrue(async () => given().length === 2)
     expect([windows(), given()]).toEqual([
       [0],
@@ -241,6 +241,34 @@ describe('an HTTP/2 session', () => {
     await untilTrue(async () => raw.find(frameTypes.data).length === 1)
     raw.write(data(11))
     expect(await raw.goawayCode()).toBe(errorCodes.flowControl)
+  })
+
+  test('a client returns 4 MiB with two WINDOW_UPDATE frames for every 4 KiB, and may send 1,000 more without data', async () => {
+    const { port } = listen((stream) => {
+      stream.respond([[':status', '200']], false)
+      stream.owner = { onSocketData() {}, onSocketDrain() {}, onSocketEnd() {}, onSocketClose() {} }
+      let left = 4 * 1024 * 1024
+      const push = (): void => {
+        while (left > 0) {
+          const taken = stream.write(new Uint8Array(Math.min(left, 65_536)))
+          left -= taken
+          if (taken === 0) return
+        }
+      }
+      stream.owner.onSocketDrain = push
+      push()
+    })
+    const raw = await openRaw(port)
+    const large = 8 * 1024 * 1024
+    raw.begin(toSettings({ initialWindowSize: large }), toWindowUpdate(0, large), toHeaders(1, connectBlock, false))
+    const received = () => raw.find(frameTypes.data).reduce((sum, { payload }) => sum + payload.length, 0)
+    await untilTrue(async () => received() === 4 * 1024 * 1024)
+    const returned = Buffer.concat([toWindowUpdate(0, 4096), toWindowUpdate(1, 4096)])
+    raw.write(many(returned, 1024), ping)
+    await untilTrue(async () => raw.find(frameTypes.ping).length === 1)
+    expect(raw.find(frameTypes.goaway)).toEqual([])
+    raw.write(many(toWindowUpdate(0, 1), 4000))
+    expect(await raw.goawayCode()).toBe(errorCodes.enhanceYourCalm)
   })
 
   test('drain finishes open streams, refuses new ones, and closes the connection after the last', async () => {

@@ -77,6 +77,8 @@ const maxBacklogBytes = 262_144
  * connection: floods of PING, SETTINGS, RST_STREAM, empty DATA and the like.
  */
 const budget = { max: 1000, perSecond: 50, perKiB: 1 }
+/** Go's client returns every 4 KiB with two frames, up to 4 MiB of each stream at once: data pays for them. */
+const bytesForUpdate = 1024
 
 const nothing = new Uint8Array(0)
 
@@ -112,6 +114,8 @@ export class Http2Session implements StreamSession {
   private isClosed = false
   private budgetLeft: number = budget.max
   private budgetAt: number
+  /** WINDOW_UPDATE frames that sent data has paid. */
+  private paidUpdates = 0
   private maxStreams: number
   private waiting = 0
   /** New streams have no window until they are read. */
@@ -240,6 +244,7 @@ export class Http2Session implements StreamSession {
       this.sendWindow -= room
       stream.sendWindow -= room
       this.earn(room)
+      this.paidUpdates += room / bytesForUpdate
       this.send(frames)
       at += room
     }
@@ -405,7 +410,8 @@ export class Http2Session implements StreamSession {
     if (payload.length !== 4) throw new ConnectionError('frameSize', 'bad WINDOW_UPDATE')
     const bytes = readUint31(payload, 0)
     if (this.isIdle(id)) throw new ConnectionError('protocol', 'WINDOW_UPDATE on an idle stream')
-    this.spend()
+    if (this.paidUpdates >= 1) this.paidUpdates -= 1
+    else this.spend()
     if (id === 0) {
       if (bytes === 0 || this.sendWindow + bytes > maxWindow) throw new ConnectionError('flowControl', 'bad window')
       this.sendWindow += bytes

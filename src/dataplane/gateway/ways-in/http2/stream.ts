@@ -128,7 +128,7 @@ export class Http2Stream {
 
   // --- for the session ---
 
-  /** Gives the peer the window that it is owed, unless nobody reads the stream now. */
+  /** Gives the peer the window that it is owed, unless its reading is paused. */
   giveOwed(): void {
     if (this.owed === 0 || this.isPaused || this.isClosed || this.hasRemoteEnded) return
     this.session.sendWindowUpdate(this, this.owed)
