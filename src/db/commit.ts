@@ -1,3 +1,4 @@
+import type { CommitTrust } from './commit-trust.ts'
 import { isCut, isOutdated, type Pool, type PooledConnection, stateOf } from './pool.ts'
 import { toBound } from './portable.ts'
 import type { Listener, Silence } from './silence.ts'
@@ -11,6 +12,7 @@ export type Connections = {
   readonly silence: Silence
   readonly waiting: WaitingCommits
   readonly permits: WritePermits
+  readonly trust: CommitTrust
 }
 
 /** PostgreSQL counts bind parameters in 16 bits. */
@@ -83,6 +85,12 @@ const isSynchronous = `current_setting('synchronous_standby_names') <> ''`
 export const writeIfNothing = `SELECT ${message} WHERE pg_current_xact_id_if_assigned() IS NULL AND ${isSynchronous}`
 const confirmation = `SELECT ${message} WHERE ${isSynchronous}`
 
+/** How many standbys that count have the log up to a position, and how many are hidden from the role of the shop. */
+const proof = `SELECT CAST(COUNT(*) FILTER (WHERE sync_state IN ('sync', 'quorum')
+    AND CASE WHEN current_setting('synchronous_commit') = 'remote_write' THEN write_lsn ELSE flush_lsn END
+      >= CAST($1 AS pg_lsn)) AS BIGINT) AS having,
+  CAST(COUNT(*) FILTER (WHERE sync_state IS NULL) AS BIGINT) AS hidden FROM pg_stat_replication`
+
 /**
  * `done`: committed, also on the standbys. `unconfirmed`: committed on this server, and perhaps lost with it. `left`:
  * not answered in time; the connection is given back with the answer.
@@ -106,7 +114,7 @@ export async function commitOn(
   isWriting: boolean,
   giveBack: () => void,
 ): Promise<CommitOutcome> {
-  const { commitMs, trustedCommitMs, confirmMs } = server.pool.limits
+  const { commitMs, confirmMs } = server.pool.limits
   /** Whether the answer came in time. If not, the connection is kept until it comes. */
   const isAnswered = async (answer: Promise<unknown>): Promise<boolean> => {
     line.isCommitting = true
@@ -122,17 +130,38 @@ export async function commitOn(
     return inTime
   }
   await speech.commit()
-  const sentAt = performance.now()
-  if (!(await isAnswered(speech.settle()))) return 'left'
-  if (!isWriting || performance.now() - sentAt <= trustedCommitMs) return 'done'
+  const answered = server.trust.sent()
+  const committed = speech.settle()
+  // Also of a commit that is left: as long as it waits, no other one is trusted.
+  const isTrusted = committed.then(answered, answered)
+  if (!(await isAnswered(committed))) return 'left'
+  if ((await isTrusted) || !isWriting) return 'done'
   // The server answers a COMMIT whose wait for the standby was cancelled like any other. It warns, but the driver does
-  // not pass warnings on. A later write that waits covers it.
-  const confirmingAt = performance.now()
-  const confirmed = speech.dispatch(confirmation) as Promise<readonly unknown[]>
+  // not pass warnings on. A later message that a standby has covers it.
+  const sentAt = performance.now()
+  const confirmed = speech.dispatch(confirmation)
   if (!(await isAnswered(confirmed))) return 'left'
-  const isReplicated = (await confirmed).length > 0
-  return isReplicated && performance.now() - confirmingAt > confirmMs ? 'unconfirmed' : 'done'
+  const position = findText(await confirmed, 'message')
+  if (position === undefined) server.trust.isPlain()
+  if (position === undefined) return 'done'
+  const took = performance.now() - sentAt
+  const shown = await speech.dispatch(proof, [position])
+  if (findCount(shown, 'having') > 0) return 'done'
+  return findCount(shown, 'hidden') > 0 && took <= confirmMs ? 'done' : 'unconfirmed'
 }
+
+/** A field of the first row of an answer. */
+function findField(rows: unknown, name: string): unknown {
+  const row: unknown = Array.isArray(rows) ? rows[0] : undefined
+  return typeof row === 'object' && row !== null ? Object.entries(row).find(([each]) => each === name)?.[1] : undefined
+}
+
+const findText = (rows: unknown, name: string): string | undefined => {
+  const value = findField(rows, name)
+  return typeof value === 'string' ? value : undefined
+}
+
+const findCount = (rows: unknown, name: string): number => Number(findField(rows, name) ?? 0)
 
 export async function named<Result>(answer: Promise<Result>): Promise<Result> {
   try {

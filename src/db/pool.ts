@@ -23,9 +23,9 @@ export const shippedLimits = {
   silentMs: 18_000,
   /** For the answer to a COMMIT, which waits for the standby of a synchronous replication. */
   commitMs: 8_000,
-  /** A COMMIT that took longer is confirmed by a second one: its wait may have been cancelled on the server. */
+  /** A COMMIT that took longer is proven by the positions of the standbys: its wait may have been cancelled. */
   trustedCommitMs: 50,
-  /** A confirmation that took longer proves nothing, for the same reason. */
+  /** Where the role may not see the positions, a second commit is the proof if it takes no longer than this. */
   confirmMs: 1_000,
 }
 export type PoolLimits = Readonly<typeof shippedLimits>
@@ -268,6 +268,10 @@ export const stateOf = (error: unknown): string => textIn(error, 'errno')
 
 /** The connection has cached plans of tables that were altered since. */
 export const isOutdated = (error: unknown): boolean => textIn(error, 'routine') === 'RevalidateCachedQuery'
+
+/** BEGIN READ WRITE on a standby: a setting that the server cannot take (`feature_not_supported`). */
+export const isOnStandby = (error: unknown): boolean =>
+  stateOf(error) === '0A000' && /^(call_bool_check_hook|check_)/.test(textIn(error, 'routine'))
 
 function textIn(error: unknown, name: 'code' | 'errno' | 'routine' | 'severity'): string {
   const value = error instanceof Error ? (error as Error & Partial<Record<typeof name, unknown>>)[name] : undefined

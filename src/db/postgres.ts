@@ -11,7 +11,18 @@ import {
   speakOn,
   writeIfNothing,
 } from './commit.ts'
-import { isCut, isFatal, isMissingTable, late, Pool, type PoolLimits, shippedLimits, stateOf } from './pool.ts'
+import { CommitTrust } from './commit-trust.ts'
+import {
+  isCut,
+  isFatal,
+  isMissingTable,
+  isOnStandby,
+  late,
+  Pool,
+  type PoolLimits,
+  shippedLimits,
+  stateOf,
+} from './pool.ts'
 import { Silence } from './silence.ts'
 import { type Database, type Reader, type Tx, unavailable, type Value } from './transaction.ts'
 import { WaitingCommits } from './waiting-commits.ts'
@@ -35,7 +46,8 @@ export function openPostgres(
   const pool = new Pool(url, size, limits, silence)
   const waiting = new WaitingCommits(url, limits, silence)
   const permits = new WritePermits(writersOf(size), limits.poolWaitMs, silence, () => waiting.count > 0)
-  const server: Connections = { pool, silence, waiting, permits }
+  const trust = new CommitTrust(limits.trustedCommitMs)
+  const server: Connections = { pool, silence, waiting, permits, trust }
   const writes = new WriteCheck(async (hasFailed) => (hasFailed ? tryToGrow(server) : undefined))
   const noting = async <Result>(done: Promise<Result>): Promise<Result> => {
     try {
@@ -245,7 +257,10 @@ async function attemptOnce<Result>(
     }
     // After a failed statement the server refuses all later ones (25P02), and after a failed BEGIN all writes (25006),
     // so the first failure is the cause.
-    throw ['25P02', '25006'].includes(stateOf(error)) ? first : error
+    const cause = ['25P02', '25006'].includes(stateOf(error)) ? first : error
+    // The server has become a standby. A new connection may reach the new leader.
+    if (isOnStandby(cause)) pool.renew(line)
+    throw cause
   } finally {
     if (outcome !== 'left') giveBack()
   }
@@ -279,6 +294,7 @@ function toPublic(error: unknown): unknown {
   if (state === missingDatabase) return unavailable('missing', error)
   // Fatal, as a refused connection: a statement with such an error is a fault.
   if (notAdmitted.includes(state) && isFatal(error)) return unavailable('closed', error)
+  if (isOnStandby(error)) return unavailable('closed', error)
   // Class 53: out of disk, memory or connections.
   const isBusy = state.startsWith('53') || ['55P03', '57014', '25P03', '57P03'].includes(state)
   return isCut(error) || isBusy || isRetriable(error) ? late(error) : error

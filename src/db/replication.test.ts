@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { Detour } from '../../test/harness/detour.ts'
 import { refusalOf } from '../../test/harness/failure.ts'
+import { freePort } from '../../test/harness/gateway.ts'
 import { type Postgres, startPostgres } from '../../test/harness/postgres.ts'
 import { untilTrue } from '../../test/harness/turnpike.ts'
 import { until } from '../../test/harness/until.ts'
@@ -41,6 +42,7 @@ describe('a PostgreSQL server with a synchronous standby', () => {
     await migrate(plain, readMigrations())
     await plain.transact((tx) => tx.run('CREATE TABLE things (id BIGINT PRIMARY KEY, n BIGINT NOT NULL)'))
     customer = await addCustomer(wire(plain), 1_000n)
+    await watcher.unsafe('CREATE ROLE plain LOGIN')
     await plain.close()
     await watcher.unsafe(`ALTER SYSTEM SET synchronous_standby_names = 'standby'`)
     await watcher.unsafe('SELECT pg_reload_conf()')
@@ -136,8 +138,29 @@ describe('a PostgreSQL server with a synchronous standby', () => {
     await cancelWaiting()
     await untilTrue(() => isThere(200))
     await untilWaiting(1)
-    await tickUntilOver(commit)
+    // The proof is cancelled too. Without a tick: the positions of the standbys show that it proves nothing.
+    await cancelWaiting()
     expect(await commit).toMatchObject(isUnconfirmed)
+  })
+
+  test('a role that may not see the standbys trusts a cancelled commit only if its second commit is quick', async () => {
+    await ask('GRANT ALL ON things TO plain')
+    const url = primary.url.replace('turnpike@', 'plain@')
+    const silence = new Silence((_, act) => {
+      tick = act
+      return () => {}
+    })
+    const hidden = openPostgres(url, 1, { ...limits, confirmMs: -1 }, silence)
+    await untilWaiting(0)
+    standby.hang()
+    const commit = refusalOf(add(250, hidden))
+    await untilWaiting(1)
+    await cancelWaiting()
+    await untilTrue(() => isThere(250))
+    await untilWaiting(1)
+    await cancelWaiting()
+    expect(await commit).toMatchObject(isUnconfirmed)
+    await hidden.close()
   })
 
   test('a replay under an idempotency key is refused while its purchase is on the primary only, and is answered later', async () => {
@@ -185,7 +208,7 @@ describe('a PostgreSQL server with a synchronous standby', () => {
 
   test('a waiting commit whose server process is gone without a word gives its connection back', async () => {
     const { port } = new URL(primary.url)
-    const detour = new Detour(Number(port) + 1, Number(port))
+    const detour = new Detour(freePort(), Number(port))
     await detour.open()
     const away = openOther(1, primary.url.replace(port, String(detour.port)))
     await away.transact((tx) => tx.first('SELECT 1 AS one'))
@@ -210,7 +233,6 @@ describe('a PostgreSQL server with a synchronous standby', () => {
       waitingCommits: 0,
     })
     await ask(`SELECT pg_create_physical_replication_slot('unread', true)`)
-    await ask('CREATE ROLE plain LOGIN')
     standby.hang()
     const refused = refusalOf(add(500))
     await untilWaiting(1)
@@ -257,6 +279,20 @@ describe('a PostgreSQL server with a synchronous standby', () => {
     expect(both.reads.standby).toBeGreaterThanOrEqual(3)
     expect(both.reads.primary).toBeGreaterThanOrEqual(2)
     await reads.close()
+  })
+
+  test('a transaction on a standby is refused as closed, with a new connection for the next one', async () => {
+    const away = openOther(1, standby.url)
+    const pid = async () => (await away.first<{ pid: number }>('SELECT pg_backend_pid() AS pid'))?.pid
+    const before = await pid()
+    const write = () => away.transact((tx) => tx.run('INSERT INTO things VALUES (700, 1)'))
+    for (const attempt of [write, () => away.transact((tx) => tx.first('SELECT 1 AS one'))])
+      expect(await refusalOf(attempt())).toMatchObject({
+        reason: 'database_unavailable',
+        params: { problem: 'closed' },
+      })
+    expect(await pid()).not.toBe(before)
+    await away.close()
   })
 
   test('a read that the standby cannot answer is repeated on the primary', async () => {
