@@ -217,16 +217,18 @@ function problemsOfLimit(
   purchases: readonly SlotPurchase[],
 ): FindingProblem[] {
   const last = terms.at(-1)
+  const stored = momentOrNull(slotsEndAt)
+  // After the deletion no job writes the end, which stays the beginning of a term.
+  const isOfTerm = slotsEndAt === null || terms.some(({ startsAt }) => startsAt === slotsEndAt)
+  if (deletedAt !== null) return isOfTerm ? [] : [problem('slots_end', { stored, expected: null })]
   // A term of an earlier version does not say its part.
-  if (!last || last.deviceLimit === 0 || deletedAt !== null) return []
+  if (!last || last.deviceLimit === 0) return []
   const moment = Math.min(clock(), slotsEndAt === null ? Number.POSITIVE_INFINITY : slotsEndAt - 1)
   const expected = last.deviceLimit + slotsAt(moment, terms, purchases)
   const endsAt = slotsEndAfter(moment, terms, purchases)
   return [
     ...(expected === deviceLimit ? [] : [problem('subscription_devices', { stored: deviceLimit, expected })]),
-    ...(endsAt === slotsEndAt
-      ? []
-      : [problem('slots_end', { stored: momentOrNull(slotsEndAt), expected: momentOrNull(endsAt) })]),
+    ...(endsAt === slotsEndAt ? [] : [problem('slots_end', { stored, expected: momentOrNull(endsAt) })]),
   ]
 }
 
