@@ -318,6 +318,9 @@ function applySaved(folder: string, log: Log, snapshot: Snapshot, rules: Gateway
 const createPlaceReports = ({ link, clock }: Agent, log: Log, engine: () => Engine): PlaceReports =>
   new PlaceReports({ link, clock, ...nodeRuntimeOf(log), onRefused: (places) => engine().refuseMachines(places) })
 
+/** Resolves like the node's own calls to the shop, hosts file included. */
+const lookUpAll = async (name: string) => (await lookup(name, { all: true })).map(({ address }) => address)
+
 /** The engine, and the parts that receive state and report usage. They call each other only after all are made. */
 function assemble(
   agent: Agent,
@@ -327,8 +330,6 @@ function assemble(
   findTls: () => TlsFields | undefined,
   onAdmitted: (source: string) => void,
 ) {
-  // Resolves like the node's own calls to the shop, hosts file included.
-  const lookUpAll = async (name: string) => (await lookup(name, { all: true })).map(({ address }) => address)
   const rules = new GatewayRules(config, agent.shopUrl, lookUpAll)
   const snapshot = new Snapshot(agent.node)
   const saved = new SavedState({ ...nodeRuntimeOf(log), folder: agent.folder })
