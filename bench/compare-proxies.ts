@@ -33,7 +33,7 @@ export type ProxyPeer = {
 export type CostTargets = Readonly<Partial<Record<LoadName, { readonly max: number }>>>
 type LoadName = 'new tunnels' | 'bulk' | 'half load'
 
-type Load = {
+export type Load = {
   readonly name: LoadName
   readonly plan: { readonly tunnels: number; readonly bytes: number }
   /** The counted amount of the load. */
@@ -50,7 +50,7 @@ export const churn: Load = {
   unit: '',
 }
 
-const bulk: Load = {
+export const bulk: Load = {
   name: 'bulk',
   plan: { tunnels: 8, bytes: 64 * 2 ** 20 },
   amountOf: (result) => result.bytes / 1e6,

@@ -32,6 +32,7 @@ import { speedLimit } from './speed-limit.ts'
 import { createStage } from './stage.ts'
 import { start } from './start.ts'
 import { tls } from './tls.ts'
+import { tlsInstructions } from './tls-instructions.ts'
 import { udp } from './udp.ts'
 import { vpn } from './vpn.ts'
 import { vpnDevices } from './vpn-devices.ts'
@@ -57,6 +58,7 @@ const benches: readonly Bench[] = [
   before,
   beforeTls,
   tls,
+  tlsInstructions,
   reactors,
   udp,
   hop,
