@@ -124,7 +124,7 @@ type Shape<Params extends Fields, Query extends Fields, Body extends Fields, Ans
 
 /** Makes operations that have their tag, role and references in common. */
 export const operationsOf =
-  (common: Pick<Operation, 'tag'> & Partial<Pick<Operation, 'see' | 'role'>>) =>
+  (common: Pick<Operation, 'tag'> & Partial<Pick<Operation, 'see' | 'role' | 'isWide'>>) =>
   <
     const Id extends string,
     Answer extends z.ZodType,

@@ -5,7 +5,7 @@ const plainMs = 10_000
 
 /**
  * Decides which commits need a proof that a standby has them. A wait that was cancelled looks like one that ended. But
- * what was cancelled has waited, or was committed while others waited.
+ * a cancelled commit has waited, or others were waiting at its time.
  */
 export class CommitTrust {
   /** When the commits that are not answered were sent, the oldest first. */

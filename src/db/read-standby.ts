@@ -11,7 +11,7 @@ const restMs = 5_000
 
 const reading = new AsyncLocalStorage<{ target?: Promise<Reader> }>()
 
-/** Runs work whose reads outside of transactions may be answered by the standby: lists, exports, search. */
+/** Runs work whose reads outside of transactions may be answered by the standby: lists, exports, search, `verify`. */
 export const onStandby = <Result>(work: () => Promise<Result>): Promise<Result> => reading.run({}, work)
 
 /** How many requests and snapshots each server has answered. */
@@ -38,7 +38,7 @@ async function isUpToDate(primary: Reader, standby: Reader, sleep: (ms: number) 
 }
 
 /**
- * A database whose snapshots, and reads within `onStandby`, are answered by a standby that has every commit of the time
+ * A database whose reads and snapshots within `onStandby` are answered by a standby that has every commit of the time
  * at which they begin. So a customer sees the own purchase, whichever shop sold it, and nothing is stale. The primary
  * answers only where its log ends; and all of it while the standby is away or lags.
  */
@@ -89,7 +89,7 @@ export function withReadStandby(
     all: <Row>(sql: string, values?: Parameters<Reader['all']>[1]) => read((reader) => reader.all<Row>(sql, values)),
     first: <Row>(sql: string, values?: Parameters<Reader['first']>[1]) =>
       read((reader) => reader.first<Row>(sql, values)),
-    snapshot: async (work) => (await choose()).snapshot(work),
+    snapshot: async (work) => (reading.getStore() ? await choose() : primary).snapshot(work),
     close: async () => void (await Promise.all([primary.close(), standby.close()])),
   }
 }

@@ -1,7 +1,7 @@
 import type { Reader } from './transaction.ts'
 
 /** A server that receives the log of changes. The state is null if the shop's role may not see it. */
-export type Standby = {
+type Standby = {
   readonly name: string
   /** `sync` and `quorum` count for a commit, `potential` may take their place, `async` does not count. */
   readonly state: 'sync' | 'quorum' | 'potential' | 'async' | null
@@ -10,7 +10,7 @@ export type Standby = {
 }
 
 /** Keeps the log of changes for a standby or an archive. One that no client reads fills the disk. */
-export type ReplicationSlot = { readonly name: string; readonly isRead: boolean; readonly keptBytes: number }
+type ReplicationSlot = { readonly name: string; readonly isRead: boolean; readonly keptBytes: number }
 
 export type Replication = {
   /** Whether a commit waits for a standby. */

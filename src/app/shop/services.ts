@@ -18,6 +18,7 @@ import type { Vault } from '../../core/vault.ts'
 import { createCounter, nextNumber } from '../../db/counter.ts'
 import { guarded } from '../../db/guarded.ts'
 import { createIntegrityVerifier, createSchemaVerifier } from '../../db/integrity.ts'
+import { onStandby } from '../../db/read-standby.ts'
 import { createRowErasure, HistoryDiffers } from '../../db/row-erasure.ts'
 import { createHistoryVerifier, createRowHistory } from '../../db/row-history.ts'
 import { Timeline } from '../../db/timeline.ts'
@@ -235,7 +236,7 @@ export function createServices(plainDb: Database, given: Runtime, config: ShopCo
   const storyOf = createStories({ db, ledger, events, deliveredOf })
   const buyers = [dedicated.buyer, premium.traffic.buyer, vpn.buyer]
   const paid = createPayments({ ...shared, once, kinds: providerKinds, buyers, onPurchase: config.onPurchase })
-  const verifiers: readonly Verifier[] = [
+  const ofRows: readonly Verifier[] = [
     createShopVerifier(base),
     createMoneyVerifier({ ...base, ledger: ledgerAudit, customers }),
     dedicated.verifier,
@@ -249,9 +250,13 @@ export function createServices(plainDb: Database, given: Runtime, config: ShopCo
     createFleetVerifier({ ...base, publicKeyOf }),
     createOperatorsVerifier(base),
     createSignInVerifier(base),
+    createHistoryVerifier({ db }),
+  ]
+  const verifiers: readonly Verifier[] = [
+    ...ofRows.map((each): Verifier => ({ ...each, verify: (note) => onStandby(() => each.verify(note)) })),
+    // The tables of the primary, and unlogged ones, which a standby does not have.
     createSchemaVerifier({ db, migrations: readMigrations }),
     createIntegrityVerifier({ db, migrations: readMigrations }),
-    createHistoryVerifier({ db }),
   ]
   /** Asked about an unknown credential in this order. */
   const gateways = createGatewaySide({ ...base, usualEndpoint: config.gateway })

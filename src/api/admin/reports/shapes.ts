@@ -3,7 +3,7 @@ import { operationsOf, z } from '../../operation.ts'
 import { page, pageQuery } from '../../pages.ts'
 import { customerName, day, exampleCustomer } from '../fields.ts'
 
-const operation = operationsOf({ tag: 'Reports', role: 'reader' })
+const operation = operationsOf({ tag: 'Reports', role: 'reader', isWide: true })
 
 const days = z.object({
   from: day('First day, UTC. Default: 30 days ago.').optional(),
