@@ -39,6 +39,7 @@ const longParts: readonly { readonly name: string; readonly folders: readonly st
   { name: 'durability', folders: ['test/durability/'] },
   { name: 'backup and verify', folders: ['test/backup/', 'test/verify/'] },
   { name: 'storm', folders: ['test/storm/'] },
+  { name: 'failover', folders: ['test/failover/'] },
 ]
 
 /** Every chosen file is in one part of the Linux engine; gateway tests are in the portable engine's part too. */
@@ -67,7 +68,7 @@ export const toGatewayParts = (files: readonly string[]): Part[] =>
   )
 
 /** Parts with files that take many minutes on one processor, while they wait for killed processes. */
-const slowParts = ['durability', 'backup and verify', 'storm']
+const slowParts = ['durability', 'backup and verify', 'storm', 'failover']
 
 /** Parts that run one after the other, `atOnce` files at a time, beside the other lanes. */
 export type Lane = { readonly parts: readonly Part[]; readonly atOnce: number }

@@ -40,6 +40,7 @@ const mayWait: readonly string[] = [
   'test/newcomer/',
   // Its processes sleep in simulated time.
   'test/simulation/',
+  'test/failover/',
   'test/storm/',
 ]
 

@@ -10,7 +10,7 @@ import type { Reader } from '../../../src/db/transaction.ts'
 import { accepts } from '../../harness/accepts.ts'
 import type { Engine } from '../../harness/database.ts'
 import { freePort } from '../../harness/gateway.ts'
-import { createDatabase, type Postgres, startPostgres } from '../../harness/postgres.ts'
+import { createDatabase, startPostgres } from '../../harness/postgres.ts'
 import { kindIn, shipped } from '../../harness/proxies.ts'
 import { runTurnpike, untilTrue } from '../../harness/turnpike.ts'
 import { Machine as Load } from '../machine.ts'
@@ -36,14 +36,26 @@ export const pool = 'residential'
 /** The numbers of gateways and shops, and of ranges of eight addresses per gateway. */
 export type FleetSize = { readonly gateways: number; readonly shops: number; readonly ranges: number }
 
-/** Settings beside the usual ones. */
+/** A PostgreSQL of the storm: for each shop the settings that name it. */
+export type FleetDatabase = { readonly envs: readonly Record<string, string>[]; stop(): Promise<void> }
+
+/** Settings beside the usual ones, and a database in place of one server. */
 export type FleetExtras = {
+  /** Called within the network of the storm. */
+  readonly database?: (shops: number) => Promise<FleetDatabase>
   readonly shop?: Readonly<Record<string, string>>
   readonly gateway?: (machine: Machine) => Promise<Readonly<Record<string, string>>>
 }
 
 /** Children die with their parent. */
 export const leash = ['setpriv', '--pdeathsig', 'KILL']
+
+async function openServer(shops: number): Promise<FleetDatabase> {
+  const server = await startPostgres({ durable: true, own: true })
+  const { url } = await createDatabase(server.url)
+  const envs = Array.from({ length: shops }, () => ({ TURNPIKE_DATABASE_URL: url }))
+  return { envs, stop: () => server.stop() }
+}
 
 /** A gateway on its own machine. */
 export type Gateway = { readonly machine: Machine; readonly country: string; readonly process: RoleProcess }
@@ -63,12 +75,12 @@ export class FleetWorld {
     /** The environment of the operator's tool. */
     readonly env: Record<string, string>,
     ports: readonly number[],
-    private readonly postgres: Postgres | undefined,
+    private readonly database: FleetDatabase | undefined,
     private readonly extras: FleetExtras,
   ) {
     this.config = readConfig(env)
     this.shops = ports.map((port, at) => {
-      const settings = { ...env, TURNPIKE_PORT: String(port) }
+      const settings = { ...env, ...database?.envs[at], TURNPIKE_PORT: String(port) }
       return new RoleProcess(
         'shop',
         settings,
@@ -92,8 +104,8 @@ export class FleetWorld {
     const folder = mkdtempSync(join(tmpdir(), 'turnpike-fleet-storm-'))
     // SQLite allows one shop.
     const ports = Array.from({ length: engine === 'postgres' ? size.shops : 1 }, freePort)
-    const postgres = engine === 'postgres' ? await startPostgres({ durable: true, own: true }) : undefined
-    const database = postgres && (await createDatabase(postgres.url))
+    const openDatabase = extras.database ?? openServer
+    const database = engine === 'postgres' ? await openDatabase(ports.length) : undefined
     const balancer = openBalancer({
       shops: ports.map((port) => `http://127.0.0.1:${port}`),
       nodeOf: (address) => net.machineOf(address)?.name,
@@ -109,10 +121,10 @@ export class FleetWorld {
       TURNPIKE_RATE_READS: '0',
       TURNPIKE_RATE_CHARGES: '0',
       TURNPIKE_LOG: 'warn',
-      ...(database && { TURNPIKE_DATABASE_URL: database.url }),
+      ...database?.envs[0],
       ...extras.shop,
     }
-    const world = new FleetWorld(net, balancer, folder, env, ports, postgres, extras)
+    const world = new FleetWorld(net, balancer, folder, env, ports, database, extras)
     process.on('exit', () => world.abandon())
     try {
       await world.startAll()
@@ -165,7 +177,7 @@ export class FleetWorld {
     await Promise.all(this.gateways.map((each) => each.process.stop()))
     await Promise.all(this.shops.map((each) => each.stop()))
     await this.balancer.stop()
-    await this.postgres?.stop()
+    await this.database?.stop()
     await this.net.close()
     if (process.env['TURNPIKE_STORM_KEEP'] === undefined) rmSync(this.folder, { recursive: true, force: true })
   }
