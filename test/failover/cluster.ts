@@ -1,4 +1,14 @@
-import { chownSync, existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chownSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { SQL } from 'bun'
 import { installPackages, run } from '../harness/apt.ts'
@@ -88,7 +98,13 @@ export class DatabaseNode {
   }
 
   startPatroni(): void {
-    this.spawn(['/usr/bin/patroni', this.file], { PATH: `${binaries}:/usr/bin:/bin`, LC_ALL: 'C.UTF-8' })
+    // As systemd does with Restart=always.
+    const script = join(this.folder, 'with-room.sh')
+    const again = ['sh', '-c', 'while true; do "$@"; sleep 1; done', 'sh', 'sh', script]
+    this.spawn([...again, join(this.disk, 'data'), '/usr/bin/patroni', this.file], {
+      PATH: `${binaries}:/usr/bin:/bin`,
+      LC_ALL: 'C.UTF-8',
+    })
   }
 
   /** The ids of its processes. */
@@ -231,6 +247,7 @@ export class Cluster {
     const folder = mkdtempSync(join(memoryFolder, 'turnpike-failover-'))
     const owner = { uid: await idOf('-u'), gid: await idOf('-g') }
     chownSync(folder, owner.uid, owner.gid)
+    copyFileSync(join(pages, 'with-room.sh'), join(folder, 'with-room.sh'))
     const nodes = Array.from({ length: count }, (_, at) => new DatabaseNode(at + 1, folder, owner))
     const urls = Array.from({ length: shops }, (_, at) => {
       const urlAt = (port: number) => `postgres://${role.name}:${role.password}@127.0.0.1:${port}/${database}`

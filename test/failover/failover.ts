@@ -148,7 +148,7 @@ class Failover {
     await Bun.sleep(calmMs)
   }
 
-  /** How long it takes until a purchase that began after this time is answered. */
+  /** How long it takes until a purchase is answered whose request was sent after this time. */
   private async untilSold(sinceMs: number): Promise<number> {
     const isSold = () => this.buyers.some((each) => each.answered.some(({ beganMs }) => beganMs > sinceMs))
     while (!isSold() && performance.now() - sinceMs < 3 * resumeWithinMs) await Bun.sleep(50)

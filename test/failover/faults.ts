@@ -37,7 +37,7 @@ const backends = `FROM pg_stat_activity WHERE backend_type = 'client backend' AN
  * may lead, and then none would, until the leader is back.
  */
 async function stall(leader: DatabaseNode, others: readonly DatabaseNode[]): Promise<void> {
-  leader.signal('SIGSTOP', '/patroni')
+  leader.signal('SIGSTOP', 'python3')
   for (const each of others) each.signal('SIGSTOP', 'postgres')
   await Bun.sleep(waitMs)
 }

@@ -7,6 +7,7 @@ import { Actor, type ActorDeps, type Answered } from '../storm/actor.ts'
 import { ByteBooks, bytesOf } from '../storm/books.ts'
 import { type FleetWorld, gatewayPort, pool, soldIn } from '../storm/fleet/world.ts'
 import { runLine } from '../storm/lines.ts'
+import type { ShopAnswer } from '../storm/shopper.ts'
 import type { Account } from '../storm/world.ts'
 import type { DatabaseNode } from './cluster.ts'
 
@@ -19,11 +20,12 @@ const methods = ['connect', 'socks'] as const
 
 /** A customer that buys, pays, relays bytes and repeats its keys, through every failover. */
 export class Buyer extends Actor<BuyerDeps> {
-  /** Purchases that were answered since the last look, with the time at which each began. */
+  /** Purchases that were answered since the last look, with the time of the request that was answered. */
   readonly answered: { readonly beganMs: number; readonly key: Answered }[] = []
   payments = 0
   private login = { name: '', password: '', subuser: '' }
-  private beganMs = 0
+  /** When the request was sent that an answer is of. */
+  private readonly sentMs = new Map<string, number>()
 
   constructor(name: string, account: Account, deps: BuyerDeps) {
     super(name, account, deps, { expectedCodes })
@@ -58,12 +60,22 @@ export class Buyer extends Actor<BuyerDeps> {
   }
 
   protected override onBought(key: Answered): void {
-    this.answered.push({ beganMs: this.beganMs, key })
+    this.answered.push({ beganMs: this.sentMs.get(key.text) ?? 0, key })
+    this.sentMs.clear()
+  }
+
+  protected override async untilAnswered(what: string, ask: () => Promise<ShopAnswer>): Promise<ShopAnswer> {
+    let sentMs = 0
+    const answer = await super.untilAnswered(what, () => {
+      sentMs = performance.now()
+      return ask()
+    })
+    this.sentMs.set(answer.text, sentMs)
+    return answer
   }
 
   private async tradeOnce(): Promise<void> {
     const luck = this.deps.dice(100)
-    this.beganMs = performance.now()
     if (luck < 50) await this.purchase('/dedicated/buy', { country_code: soldIn, period: 7, count: 1, ipv: 4 })
     else if (luck < 85) await this.buyTraffic()
     else {
