@@ -3,6 +3,8 @@ import { plainHeaders, rateLimited } from './answers.ts'
 import type { RateLimit } from './rate.ts'
 import type { Visit } from './visit.ts'
 
+const referrerPolicy = 'Referrer-Policy'
+
 /** A page or a file outside the API: no token is needed, and a limit of its own holds for each source address. */
 export type PlainRoute = {
   readonly path: string
@@ -29,6 +31,9 @@ export async function answerPlain(
   visit.rateLimit = await limit(visit.from ? clientPrefixOf(visit.from) : '')
   if (visit.rateLimit?.retryAfterSeconds) throw rateLimited(visit.rateLimit)
   const response = await route.answer(request.raw, request.param(), visit.from)
+  // A page whose forms are checked by their origin has a policy of its own: `no-referrer` makes a browser send `null`.
+  const policy = response.headers.get(referrerPolicy)
   for (const [name, value] of Object.entries(plainHeaders)) response.headers.set(name, value)
+  if (policy !== null) response.headers.set(referrerPolicy, policy)
   return response
 }

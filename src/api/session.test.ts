@@ -28,6 +28,7 @@ test('readSessionText reads the cookie of its kind, only with X-Turnpike-Console
   expect(readSession(sent)).toBe('tps_x')
   expect(readSession({ ...sent, Origin: 'https://shop.example', 'Sec-Fetch-Site': 'same-origin' })).toBe('tps_x')
   expect(readSession({ ...sent, Origin: 'http://127.0.0.1:8080' })).toBe('tps_x')
+  expect(readSession({ ...sent, Origin: 'null', 'Sec-Fetch-Site': 'same-origin' })).toBe('tps_x')
   expect(readSession(sent, 'http://127.0.0.1:8080')).toBeUndefined()
   expect(readSession(sent, 'http://127.0.0.1:8080', 'operator')).toBe('tps_y')
   expect(readSession({})).toBeUndefined()

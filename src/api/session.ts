@@ -39,6 +39,8 @@ export function assertSameOrigin(request: Request, publicUrl: string): void {
   const site = request.headers.get('sec-fetch-site')
   if (site !== null && site !== 'same-origin' && site !== 'none')
     throw new Refusal('request_from_other_site', {}, { charged: false })
+  // The browser vouches for it, also where it sends `Origin: null`.
+  if (site === 'same-origin') return
   const origin = request.headers.get('origin')
   if (origin === null) return
   const host = URL.parse(origin)?.host

@@ -70,6 +70,17 @@ describe.each([...enginesOf('sqlite')])('front story on %s', (engine) => {
     expect(await findAllBarriers(page)).toEqual([])
   })
 
+  test('a browser that sends the e-mail address is asked to open the letter, with and without JavaScript', async () => {
+    for (const javaScriptEnabled of [true, false]) {
+      const plain = await openVisitor(browser, shop.url, { javaScriptEnabled })
+      await plain.page.goto(`${shop.url}/buy?lang=en&product=vpn&months=1`)
+      await plain.page.getByLabel('E-mail address').fill('vera@example.com')
+      await plain.page.getByRole('button', { name: 'Continue' }).click()
+      await plain.page.getByRole('heading', { name: 'Open the letter' }).waitFor()
+      await plain.context.close()
+    }
+  })
+
   test('sign-in is one press away, and a link of a letter opens the console', async () => {
     await page.goto(`${shop.url}/?lang=en`)
     await page.getByRole('link', { name: 'Sign in', exact: true }).click()

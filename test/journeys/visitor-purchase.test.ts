@@ -100,6 +100,9 @@ describe.each([...engines])('buying as a visitor on %s', (engine) => {
     const browser = open()
     const front = await browser.send('/')
     expect(front.text).toContain('href="/buy?lang=en&#38;product=dedicated&#38;ipv=4')
+    // With `no-referrer`, a browser would send `Origin: null` with the form.
+    const { headers } = await fetch(`${service.url}/buy?${order}`)
+    expect(headers.get('referrer-policy')).toBe('same-origin')
     expect(await ask(browser, 'vera@example.com')).toContain('We have sent a link to vera@example.com')
     const [link = ''] = linksTo('vera@example.com')
     expect((await browser.send(`/buy/continue?link=${link}`)).text).toContain('Press the button')

@@ -112,7 +112,12 @@ function page(deps: BuyDeps, { brand, language, writer }: Visit, title: string, 
     description: title,
     main,
   })
-  const headers = new Headers({ ...htmlHeaders(brand, language), 'X-Robots-Tag': 'noindex, nofollow' })
+  const headers = new Headers({
+    ...htmlHeaders(brand, language),
+    // The address of the letter's link goes to no other site, and forms of this page have an `Origin`.
+    'Referrer-Policy': 'same-origin',
+    'X-Robots-Tag': 'noindex, nofollow',
+  })
   for (const each of also.cookies ?? []) headers.append('Set-Cookie', each)
   return new Response(text, { status: also.status ?? 200, headers })
 }
@@ -291,7 +296,8 @@ async function begin(deps: BuyDeps, { session }: OpenedSession, email: string, o
   const topUp = {
     amount: kopecks(BigInt(of.amount)),
     method: of.method,
-    returnUrl: `${deps.publicUrl()}/account`,
+    // Shows what was bought.
+    returnUrl: `${deps.publicUrl()}/account#/payments/last`,
     email: wantsEmail ? email : undefined,
     purchase: readPurchase(toPurchase(readOrder(new URLSearchParams(of.order)), Number(of.price) / 100)),
   }
