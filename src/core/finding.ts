@@ -44,11 +44,26 @@ export type Audit = {
   readonly notes?: readonly Note[]
 }
 
-/** One domain's part of `verify`. `onProgress` is called now and then with the number of checked items. */
+/**
+ * One domain's part of `verify`. `onProgress` is called now and then with the number of checked items. The walks make
+ * the same checks some rows at a time; without them the part is verified in one step.
+ */
 export type Verifier = {
   readonly name: string
   readonly verify: (onProgress?: (done: number) => void) => Promise<Audit>
+  readonly walks?: readonly Walk[]
+  /** Checks what was written since a moment, before its turn in the walks. */
+  readonly checkSince?: (sinceAt: number) => Promise<Audit>
 }
+
+/** Checks that can continue where an earlier step ended, from the beginning without a position. */
+export type Walk = {
+  readonly name: string
+  readonly step: (after: string | undefined) => Promise<WalkStep>
+}
+
+/** `next` is the position after these rows; without it the walk has come to its end. */
+export type WalkStep = Audit & { readonly rows: number; readonly next?: string }
 
 /** Findings past this many are counted, not listed. */
 export const maxFindings = 1000
@@ -72,10 +87,22 @@ export async function auditOf(verifier: Verifier, onProgress?: (done: number) =>
   try {
     return await verifier.verify(onProgress)
   } catch (error) {
-    if ((error instanceof Refusal && error.kind === 'unavailable') || !(error instanceof Error)) throw error
-    const where = at('part', { name: verifier.name })
-    return { findings: [found('verifier', where, 'part_failed', { error: error.message })], covered: {} }
+    return toFailed(verifier.name, error)
   }
+}
+
+/** Runs one step of a walk; its failure is a finding, and ends the walk. */
+export async function stepOf(name: string, walk: Walk, after: string | undefined): Promise<WalkStep> {
+  try {
+    return await walk.step(after)
+  } catch (error) {
+    return { ...toFailed(name, error), rows: 1 }
+  }
+}
+
+function toFailed(name: string, error: unknown): Audit {
+  if ((error instanceof Refusal && error.kind === 'unavailable') || !(error instanceof Error)) throw error
+  return { findings: [found('verifier', at('part', { name }), 'part_failed', { error: error.message })], covered: {} }
 }
 
 /** Only an error of the engine has such a code. */

@@ -60,18 +60,46 @@ const isOurs = (name: string): boolean => /^(trigger|rule) /.test(name)
 
 /** Runs the engine's own check, and counts the rows that break a constraint, whether the constraint exists or not. */
 export function createIntegrityVerifier({ db, migrations }: Deps): Verifier {
+  let known: (readonly [string, readonly Demand[]])[] = []
+  async function tables(): Promise<(readonly [string, readonly Demand[]])[]> {
+    const expected = await expectedOrNone({ db, migrations })
+    const demands = expected?.demands ?? (await db.snapshot((reader) => liveDemands(db, reader)))
+    return [...Map.groupBy(demands, (demand) => demand.table)]
+  }
   return {
     name: 'integrity',
     async verify(): Promise<Audit> {
-      const expected = await expectedOrNone({ db, migrations })
-      const demands = expected?.demands ?? (await db.snapshot((reader) => liveDemands(db, reader)))
       const findings: Finding[] = db.engine === 'sqlite' ? await checkFile(db) : []
+      let constraints = 0
       // One query per table: an unreadable table must not prevent the check of the others.
-      for (const [table, ofTable] of Map.groupBy(demands, (demand) => demand.table)) {
+      for (const [table, ofTable] of await tables()) {
+        constraints += ofTable.length
         findings.push(...(await checkTable(db, table, ofTable)))
       }
-      return { findings, covered: { constraints: demands.length } }
+      return { findings, covered: { constraints } }
     },
+    walks: [
+      {
+        name: 'file',
+        step: async () => ({ findings: db.engine === 'sqlite' ? await checkFile(db) : [], covered: {}, rows: 1 }),
+      },
+      {
+        name: 'tables',
+        /** One table a step; the position is the name of the last one. */
+        async step(after) {
+          // The migrations are applied once for all tables of a part.
+          if (after === undefined || known.length === 0)
+            known = (await tables()).toSorted(([a], [b]) => (a < b ? -1 : 1))
+          const all = known
+          const index = after === undefined ? 0 : all.findIndex(([table]) => table > after)
+          const [table, demands] = all[index] ?? []
+          if (table === undefined || !demands) return { findings: [], covered: {}, rows: 0 }
+          const findings = await checkTable(db, table, demands)
+          const isLast = index === all.length - 1
+          return { findings, covered: { constraints: demands.length }, rows: 1, ...(!isLast && { next: table }) }
+        },
+      },
+    ],
   }
 }
 

@@ -88,7 +88,10 @@ export const law: Readonly<Record<Room, Sight>> = {
     ],
     packages: [hashing],
   },
-  'use-case': { files: [core, 'src/db/transaction.ts', 'own/**', ...seenBelow], packages: [hashing] },
+  'use-case': {
+    files: [core, 'src/db/{transaction,audit-walks}.ts', 'own/**', ...seenBelow],
+    packages: [hashing],
+  },
   door: { files: [core, 'own/**'], packages: [] },
   'node-protocol': { files: [core, 'src/node-protocol/**'], packages: ['zod'] },
   shapes: {

@@ -2,6 +2,7 @@ import type { Verifier } from '../../core/finding.ts'
 import type { CustomerId, OperatorTokenId } from '../../core/ids.ts'
 import type { Stalls } from '../../core/stall-monitor.ts'
 import type { Clock } from '../../core/time.ts'
+import type { VerifyProgress } from '../../core/verify-parts.ts'
 import type { Alerts } from '../../domains/alerts/index.ts'
 import type { Brands } from '../../domains/brand/index.ts'
 import type { Customers } from '../../domains/customers/index.ts'
@@ -165,6 +166,11 @@ async function bySession({ operators, signIn }: Authenticators, text: string) {
 export type Invited = { readonly operator: Operator; readonly text: string; readonly expiresAt: number }
 
 export type AdminDeps = {
+  /** Where the parts of `verify` are, between two of them. */
+  readonly verifyProgress: {
+    readonly read: () => VerifyProgress | undefined
+    readonly save: (progress: VerifyProgress) => void
+  }
   readonly customers: Customers
   readonly brands: Brands
   readonly identities: Identities

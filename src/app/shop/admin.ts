@@ -28,6 +28,7 @@ import type { NewNode } from '../../domains/fleet/index.ts'
 import type { Action, Operator, Role } from '../../domains/operators/rules.ts'
 import type { AddressQuestion, Holders } from '../../domains/privacy/index.ts'
 import type { Runtime, Services } from './services.ts'
+import { createVerifyProgress } from './verify-progress.ts'
 
 export const proxyCheckOf = ({ dedicated, config: { gateway } }: Services) =>
   createProxyCheck({ dedicated, gateway, probe: probeProxy })
@@ -57,6 +58,7 @@ export function createAdmin(
     publicUrl,
     certificateEndsAt: certificateEndsAt ?? (() => undefined),
     onFault: (fault: unknown) => log.error('verify failed', { fault }),
+    verifyProgress: createVerifyProgress(services.config.verifyFile),
     onReconcileFault: (fault: unknown) => log.error('reconcile failed', { fault }),
   }
   return adminApi({

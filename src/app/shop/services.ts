@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { join } from 'node:path'
 import { createCheckpointKeeper } from '../../adapters/checkpoint-keeper.ts'
 import { codes as secondFactors } from '../../adapters/codes.ts'
 import { hmacSha256, publicKeyOf, randomBytes, sha224, sha256 } from '../../adapters/crypto.ts'
@@ -44,7 +45,7 @@ import {
   type NodeSide,
   type PublicHosts,
 } from '../../domains/fleet/index.ts'
-import { createLedger, createLedgerAudit, createLedgerReports } from '../../domains/ledger/index.ts'
+import { createLedger, createLedgerAudit, createLedgerReports, createLedgerWalks } from '../../domains/ledger/index.ts'
 import { createMetadata } from '../../domains/metadata/index.ts'
 import { createNotices } from '../../domains/notices/index.ts'
 import { type Acting, createActing, createOperators, createOperatorsVerifier } from '../../domains/operators/index.ts'
@@ -111,6 +112,8 @@ export type ShopConfig = {
   readonly maxTokens?: number
   /** Hosts that customers connect to, checked before a sale; unchecked by default. */
   readonly publicHosts?: PublicHosts
+  /** Where the parts of `verify` keep their position. */
+  readonly verifyFile?: string
   /** Where checkpoints are written besides the database. */
   readonly checkpoints?: { readonly file: string | undefined; readonly url: string | undefined }
   readonly retention?: Retention
@@ -149,6 +152,7 @@ export const shopConfigOf = (config: Config, vault: Vault): ShopConfig => ({
     shop: URL.parse(shopUrl(config))?.hostname ?? config.host,
   },
   contact: config.contact,
+  verifyFile: join(config.folder, 'verify.json'),
   checkpoints: { file: config.checkpointFile, url: config.checkpointUrl },
   retention: {
     sessionDays: config.keepSessionDays,
@@ -238,7 +242,12 @@ export function createServices(plainDb: Database, given: Runtime, config: ShopCo
   const paid = createPayments({ ...shared, once, kinds: providerKinds, buyers, onPurchase: config.onPurchase })
   const ofRows: readonly Verifier[] = [
     createShopVerifier(base),
-    createMoneyVerifier({ ...base, ledger: ledgerAudit, customers }),
+    createMoneyVerifier({
+      ...base,
+      ledger: ledgerAudit,
+      ledgerWalks: createLedgerWalks({ ...base, history }),
+      customers,
+    }),
     dedicated.verifier,
     vpn.verifier,
     createTrafficVerifier(base),

@@ -32,10 +32,11 @@ export const operatorCommands: readonly OperationCommand[] = [
     ...over(operators.startVerify, 'verify', {}),
     options: [
       { flag: 'against', value: 'HASH|FILE', meaning: 'A checkpoint that was kept elsewhere, or a file of them.' },
+      { flag: 'part', meaning: 'Only what is new, and the next part of a round over everything, for every night.' },
     ],
-    async run({ flags }, call, where) {
+    async run({ flags, has }, call, where) {
       const against = flags['against'] === undefined ? {} : { against: await readKept(flags['against']) }
-      let data = await call(operators.startVerify, against)
+      let data = await call(operators.startVerify, { ...against, ...(has('part') && { part: true }) })
       let progress = showProgress('')
       for (let part: string | null = ''; data.state === 'running'; data = await call(operators.getVerify, {})) {
         if (data.part !== part) {

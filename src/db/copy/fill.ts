@@ -19,7 +19,7 @@ export async function fillPostgres(
 }
 
 /** Sends each column as one array: thousands of parameters would be slower to parse than to write. */
-async function insertInto(tx: Tx, table: Table, rows: readonly CopiedRow[]): Promise<void> {
+export async function insertInto(tx: Tx, table: Table, rows: readonly CopiedRow[]): Promise<void> {
   if (rows.length === 0) return
   const names = table.columns.map((column) => column.name)
   const arrays = names.map((_, index) => `CAST(CAST($${index + 1} AS text) AS text[])`)
@@ -74,7 +74,7 @@ export async function fillSqlite(
   }
 }
 
-function inserterOn(connection: Connection): Insert {
+export function inserterOn(connection: Connection): Insert {
   return async (table, rows) => {
     const names = table.columns.map((column) => column.name)
     const placeholders = names.map((_, index) => `?${index + 1}`).join(', ')

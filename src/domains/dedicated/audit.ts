@@ -10,7 +10,7 @@ import {
   problem,
   type Verifier,
 } from '../../core/finding.ts'
-import { keysetPages } from '../../core/keyset-pages.ts'
+import { createWalkingVerifier, pageWalk, positionedWalk, wholeWalk } from '../../db/audit-walks.ts'
 import type { Reader } from '../../db/transaction.ts'
 import { listIn, numberIn, type Order, type Plain, textIn } from '../orders/rules.ts'
 import { type Catalogue, priceDedicated, priceProlonging } from '../pricing/rules.ts'
@@ -37,45 +37,55 @@ const pageSize = 500
 const idsPerPass = 50_000
 
 /** Recomputes the promises about dedicated proxies: slots, leases, terms and prices. Rows are read in pages. */
-export const verifierOf = (deps: DedicatedDeps): Verifier => ({
-  name: 'dedicated',
-  verify: () =>
-    deps.db.snapshot(async (reader) => {
-      const findings: Finding[] = []
-      const missing = await checkOrders(deps, reader, findings)
-      await checkOutages(reader, findings)
-      const { proxies, last } = await walkProxies(deps, reader, findings)
+export const verifierOf = (deps: DedicatedDeps): Verifier =>
+  createWalkingVerifier(deps.db, 'dedicated', [
+    pageWalk({
+      name: 'orders',
+      start: '',
+      size: pageSize,
+      read: (reader, after: string, limit) => deps.orders.pageAfter(reader, after, limit, product),
+      keyOf: (order): string => order.id,
+      check: (reader, page, findings) => checkOrders(deps, reader, page, findings),
+    }),
+    wholeWalk('outages', checkOutages),
+    positionedWalk<number>('proxies', -1, (reader, after) => walkProxies(deps, reader, after)),
+    wholeWalk('addresses', async (reader, findings) => {
       for (const held of await store.heldTwice(reader)) findings.push(toHeldTwice(held))
-      const stock = await deps.stockOperator.verify(reader, (leases) => checkLeases(reader, leases))
-      findings.push(...stock.findings)
-      await checkCounts(deps, reader, findings)
-      await checkDays(deps, reader, findings)
-      const next = await deps.numbers(reader, 'proxy')
+      const [next, last] = [await deps.numbers(reader, 'proxy'), await store.lastProxy(reader)]
       if (last >= next)
         findings.push(found('counter', at('counter', { name: 'proxy' }), 'counter_behind', { next, last }))
-      findings.push(...missing)
-      return { findings, covered: { proxies, places: stock.slotCount, leases: stock.leases } }
     }),
-})
+    ...deps.stockOperator.walks(checkLeases),
+    wholeWalk('days', (reader, findings) => checkDays(deps, reader, findings)),
+    pageWalk({
+      name: 'counts',
+      start: '',
+      size: pageSize,
+      read: (reader, after: string, limit) => deps.traffic.counts.subjects(reader, subjectPrefix, after, limit),
+      keyOf: (subject): string => subject,
+      check: checkCounts,
+    }),
+  ])
 
-/** Checks the price of every order, and returns the orders that do not have as many proxies as they bought. */
-async function checkOrders(deps: DedicatedDeps, reader: Reader, findings: Finding[]): Promise<Finding[]> {
-  const missing: Finding[] = []
-  for await (const page of deps.orders.pagesOf(reader, product)) {
-    const ids = page.map((order) => order.id)
-    const counts = await store.countByOrder(reader, ids)
-    for (const order of page) {
-      const where = at('order', { id: order.id })
-      const catalogue = await catalogueOf(deps, reader, order)
-      if (!catalogue || !isPricedRight(order, catalogue)) {
-        findings.push(found('price', where, 'order_price', { price: moneyText(order.price) }))
-      }
-      const goods = catalogue && readGoods(order)
-      const count = goods === undefined ? 0 : goods.count - (counts.get(order.id) ?? 0)
-      if (count !== 0) missing.push(found('delivery', where, 'proxies_missing', { count }))
+/** Checks the price of each order, and that it has as many proxies as it bought. */
+async function checkOrders(
+  deps: DedicatedDeps,
+  reader: Reader,
+  page: readonly Order[],
+  findings: Finding[],
+): Promise<void> {
+  const ids = page.map((order) => order.id)
+  const counts = await store.countByOrder(reader, ids)
+  for (const order of page) {
+    const where = at('order', { id: order.id })
+    const catalogue = await catalogueOf(deps, reader, order)
+    if (!catalogue || !isPricedRight(order, catalogue)) {
+      findings.push(found('price', where, 'order_price', { price: moneyText(order.price) }))
     }
+    const goods = catalogue && readGoods(order)
+    const count = goods === undefined ? 0 : goods.count - (counts.get(order.id) ?? 0)
+    if (count !== 0) findings.push(found('delivery', where, 'proxies_missing', { count }))
   }
-  return missing
 }
 
 async function catalogueOf({ pricing }: DedicatedDeps, reader: Reader, order: Order): Promise<Catalogue | undefined> {
@@ -93,44 +103,59 @@ async function checkOutages(reader: Reader, findings: Finding[]): Promise<void> 
   }
 }
 
-/** Checks each proxy with its order, prolongings, outages and leases. Returns how many there are, and the last id. */
-async function walkProxies(deps: DedicatedDeps, reader: Reader, findings: Finding[]) {
-  let [count, last] = [0, -1]
+/**
+ * Checks each proxy with its order, prolongings, outages and leases. One step has as many ids as one pass collects
+ * prolongings for. `next` is the last id.
+ */
+async function walkProxies(deps: DedicatedDeps, reader: Reader, after: number) {
+  const findings: Finding[] = []
+  let [rows, last, isEnd] = [0, after, false]
   let prolonged: Prolongings | undefined
-  const read = (after: number, limit: number) => store.proxiesAfter(reader, after, limit)
-  const from = { start: -1, size: pageSize, keyOf: (proxy: Proxy) => proxy.id }
-  for await (const page of keysetPages(read, from)) {
-    const ids = page.map((proxy) => proxy.id)
-    const [first, end] = [ids[0] ?? 0, ids.at(-1) ?? 0]
-    if (!prolonged || end > prolonged.untilId) {
-      prolonged = await readProlongings(deps, reader, first, Math.max(end, first + idsPerPass))
-    }
-    const goods = await readGoodsOf(deps, reader, page)
-    const outages = Map.groupBy(await outagesOf(reader, ids), (outage) => outage.proxy)
-    const leases = Map.groupBy(await deps.stockOperator.leasesOfProxies(reader, ids), (lease) => lease.proxy)
-    for (const proxy of page) {
-      const { id } = proxy
-      const sold = { order: goods.get(proxy.order), prolonged: prolonged.of.get(id) ?? [] }
-      await attempt(findings, { promise: 'delivery', where: at('proxy', { id }) }, () => {
-        findings.push(...checkProxy(deps, proxy, sold, outages.get(id) ?? []))
-      })
-      const problems = oncePerReason(problemsOfLeases(proxy, leases.get(id) ?? []))
-      findings.push(...problems.map((each) => ({ promise: 'lease' as const, where: at('proxy', { id }), ...each })))
-    }
-    count += page.length
-    last = end
+  while (!isEnd && (!prolonged || last < prolonged.untilId)) {
+    const page: Proxy[] = await store.proxiesAfter(reader, last, pageSize)
+    const [first, end] = [page[0], page.at(-1)]
+    isEnd = page.length < pageSize
+    if (!first || !end) break
+    prolonged ??= await readProlongings(deps, reader, first.id, Math.max(end.id, first.id + idsPerPass))
+    const within = prolonged.untilId
+    const known = page.filter(({ id }) => id <= within)
+    await checkProxies(deps, reader, known, prolonged, findings)
+    rows += known.length
+    last = known.at(-1)?.id ?? last
+    if (known.length === page.length) continue
+    isEnd = false
+    break
   }
-  return { proxies: count, last }
+  return { findings, covered: { proxies: rows }, rows, next: isEnd ? undefined : last }
+}
+
+async function checkProxies(
+  deps: DedicatedDeps,
+  reader: Reader,
+  page: readonly Proxy[],
+  prolonged: Prolongings,
+  findings: Finding[],
+): Promise<void> {
+  const ids = page.map((proxy) => proxy.id)
+  const goods = await readGoodsOf(deps, reader, page)
+  const outages = Map.groupBy(await outagesOf(reader, ids), (outage) => outage.proxy)
+  const leases = Map.groupBy(await deps.stockOperator.leasesOfProxies(reader, ids), (lease) => lease.proxy)
+  for (const proxy of page) {
+    const { id } = proxy
+    const sold = { order: goods.get(proxy.order), prolonged: prolonged.of.get(id) ?? [] }
+    await attempt(findings, { promise: 'delivery', where: at('proxy', { id }) }, () => {
+      findings.push(...checkProxy(deps, proxy, sold, outages.get(id) ?? []))
+    })
+    const problems = oncePerReason(problemsOfLeases(proxy, leases.get(id) ?? []))
+    findings.push(...problems.map((each) => ({ promise: 'lease' as const, where: at('proxy', { id }), ...each })))
+  }
 }
 
 /** Every proxy that nodes have counted for was sold. */
-async function checkCounts({ traffic }: DedicatedDeps, reader: Reader, findings: Finding[]): Promise<void> {
-  const read = (after: string, limit: number) => traffic.counts.subjects(reader, subjectPrefix, after, limit)
-  for await (const subjects of keysetPages(read, { start: '', size: pageSize, keyOf: (subject) => subject })) {
-    const known = await store.knownAmong(reader, subjects.map(idOf).filter(Number.isSafeInteger))
-    for (const subject of subjects) {
-      if (!known.has(idOf(subject))) findings.push(found('delivery', at('subject', { subject }), 'counted_unknown'))
-    }
+async function checkCounts(reader: Reader, subjects: readonly string[], findings: Finding[]): Promise<void> {
+  const known = await store.knownAmong(reader, subjects.map(idOf).filter(Number.isSafeInteger))
+  for (const subject of subjects) {
+    if (!known.has(idOf(subject))) findings.push(found('delivery', at('subject', { subject }), 'counted_unknown'))
   }
 }
 

@@ -312,6 +312,10 @@ export async function statesAmong(reader: Reader, ids: readonly number[]): Promi
 const states = columnsOf<Pick<Proxy, 'id' | 'state'>>({ id: int('id'), state: oneOf('state', ['held', 'gone']) })
 
 /** Every proxy, gone ones too, in the order of their ids, for `verify`. */
+/** The largest number of a proxy; -1 without one. */
+export const lastProxy = async (reader: Reader): Promise<number> =>
+  Number((await reader.first<{ last: bigint | null }>('SELECT MAX(id) AS last FROM proxies'))?.last ?? -1n)
+
 export const proxiesAfter = (reader: Reader, after: number, limit: number): Promise<Proxy[]> =>
   proxies.all(reader, 'SELECT * FROM proxies WHERE id > $1 ORDER BY id LIMIT $2', [after, limit])
 

@@ -42,7 +42,7 @@ import * as store from './store.ts'
 /** A checkpoint covers postings up to this long ago: longer than any transaction runs, with room for clock skew. */
 const settledMs = 60_000
 /** How many of the newest checkpoints `verify` recomputes from postings; the hash chain covers older ones. */
-const checkpointsVerified = 32
+export const checkpointsVerified = 32
 /** How many checkpoints one call makes while new versions of rows are left: 10 million versions. */
 const maxAtOnce = 1000
 const page = 500
@@ -51,7 +51,7 @@ export type LedgerAudit = ReturnType<typeof createLedgerAudit>
 export type Charges = ReadonlyMap<number, Posting>
 
 /** The row history, which checkpoints cover beside the accounts. */
-type History = {
+export type History = {
   readonly stamp: (tx: Tx, checkpoint: number) => Promise<Checkpoint['history'] & { readonly isComplete: boolean }>
   readonly digestOf: (reader: Reader, checkpoint: number) => Promise<Checkpoint['history']>
   readonly lastStamp: (reader: Reader) => Promise<number>
@@ -83,6 +83,7 @@ export const createLedgerAudit = (deps: LedgerAuditDeps) => ({
   /** The postings of these payments, without operators' adjustments. */
   byReference: store.postingsByReference,
   countByReference: store.countByReference,
+  countAccounts: store.countAccounts,
   refundsOf: store.listRefundsOf,
   verify: (...given: VerifyArguments) => verifyLedger(deps, ...given),
   newest: (): Promise<Checkpoint | undefined> => store.latestCheckpoint(deps.db),
@@ -241,7 +242,7 @@ function postingsOf(reader: Reader, customer: CustomerId) {
 }
 
 /** Adds an account as it was at a moment: its row if it did not change since, else its last posting by then. */
-async function foldAccount(reader: Reader, fold: CheckpointFold, account: Account, upto: number): Promise<void> {
+export async function foldAccount(reader: Reader, fold: CheckpointFold, account: Account, upto: number): Promise<void> {
   if (account.seq === 0) return
   if (account.lastAt <= upto) fold.add(account.customer, account.seq, account.head, account.balance)
   else fold.addPosting(await store.lastPostingAt(reader, account.customer, upto))
@@ -262,7 +263,7 @@ async function checkTotals(reader: Reader, walked: number, balances: bigint): Pr
   return findings
 }
 
-async function checkSpending(
+export async function checkSpending(
   reader: Reader,
   spent: ReadonlyMap<string, Kopecks>,
   caps: ReadonlyMap<string, Kopecks>,
@@ -319,7 +320,11 @@ async function walkCheckpoints(
  * Compares the row versions that a checkpoint covers with its digest. Each erasure recorded the digest before and after
  * it, so these amendments lead from the checkpoint's digest to the current one.
  */
-async function problemsOfHistory(reader: Reader, checkpoint: Checkpoint, history: History): Promise<FindingProblem[]> {
+export async function problemsOfHistory(
+  reader: Reader,
+  checkpoint: Checkpoint,
+  history: History,
+): Promise<FindingProblem[]> {
   const now = await history.digestOf(reader, checkpoint.number)
   let digest = checkpoint.history.digest
   let erased = 0
@@ -338,7 +343,7 @@ async function problemsOfHistory(reader: Reader, checkpoint: Checkpoint, history
   return erased > blank ? [problem('checkpoint_erased', { expected: erased, found: blank })] : []
 }
 
-function problemsOfCheckpoint(
+export function problemsOfCheckpoint(
   checkpoint: Checkpoint,
   previous: Checkpoint | undefined,
   sha256: Sha256,
@@ -350,7 +355,7 @@ function problemsOfCheckpoint(
   ]
 }
 
-function checkFolds(folds: readonly Folded[]): Finding[] {
+export function checkFolds(folds: readonly Folded[]): Finding[] {
   const changed = folds.filter(
     ({ checkpoint, fold }) =>
       fold.totals().digest.toHex() !== checkpoint.digest.toHex() ||
@@ -410,6 +415,16 @@ export class CheckpointFold {
   }
 }
 
+/** Where the walk of an account continues: behind a checked posting, with the earlier charges that it needs. */
+type WalkStart = {
+  readonly chain: Chain
+  readonly balance: Kopecks
+  readonly apiSpent: Kopecks
+  readonly charges: readonly Posting[]
+  /** The sum of the refunds of a charge so far. */
+  readonly refunded: ReadonlyMap<number, bigint>
+}
+
 /** Walks one account's postings from the first and checks that each can follow the one before. */
 export class AccountWalk {
   readonly findings: Finding[] = []
@@ -417,14 +432,26 @@ export class AccountWalk {
   /** Each token's spending on this account, less refunds. */
   readonly spentByToken = new Map<string, Kopecks>()
   private readonly refunded = new Map<number, bigint>()
-  private chain: Chain = emptyChain
-  private balance: Kopecks = zero
-  private apiSpent: Kopecks = zero
+  private chain: Chain
+  private balance: Kopecks
+  private apiSpent: Kopecks
 
   constructor(
     private readonly customer: string,
     private readonly sha256: Sha256,
-  ) {}
+    from: Partial<WalkStart> = {},
+  ) {
+    this.chain = from.chain ?? emptyChain
+    this.balance = from.balance ?? zero
+    this.apiSpent = from.apiSpent ?? zero
+    for (const charge of from.charges ?? []) this.charges.set(charge.seq, charge)
+    for (const [charge, refunded] of from.refunded ?? []) this.refunded.set(charge, refunded)
+  }
+
+  /** Money spent through tokens so far. */
+  get spent(): Kopecks {
+    return this.apiSpent
+  }
 
   step(posting: Posting): void {
     const where = at('posting', { seq: posting.seq, customer: this.customer })

@@ -3,6 +3,7 @@ import * as movements from './movements.ts'
 import { findByKey, findPosting, isErased, listOfOrder, refundsByDay, sumRefunds, sumRefundsBetween } from './store.ts'
 
 export { type Charges, createKeptVerifier, createLedgerAudit, type LedgerAudit } from './audit.ts'
+export { createLedgerWalks, type LedgerWalks } from './audit-walks.ts'
 export type { Adjustment, Payer } from './movements.ts'
 export { createLedgerReports, type LedgerReports } from './reports.ts'
 

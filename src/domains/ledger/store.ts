@@ -54,9 +54,17 @@ export const findAccount = (reader: Reader, customer: CustomerId): Promise<Accou
 
 /** All accounts in the order of their ids, for `verify`. Balances are not range-checked: `verify` reports them. */
 export async function accountsAfter(reader: Reader, after: string, limit: number): Promise<Account[]> {
+  return readAccounts(reader, '>', after, limit)
+}
+
+/** The same from an account on. */
+export const accountsFrom = (reader: Reader, from: string, limit: number): Promise<Account[]> =>
+  readAccounts(reader, '>=', from, limit)
+
+async function readAccounts(reader: Reader, than: '>' | '>=', key: string, limit: number): Promise<Account[]> {
   const rows = await reader.all<Row & { balance: Kopecks; api_spent: Kopecks }>(
-    'SELECT * FROM accounts WHERE customer_id > $1 ORDER BY customer_id LIMIT $2',
-    [after, limit],
+    `SELECT * FROM accounts WHERE customer_id ${than} $1 ORDER BY customer_id LIMIT $2`,
+    [key, limit],
   )
   return rows.map((row) => {
     const account = accounts.read({ ...row, balance: 0n, api_spent: 0n })
@@ -123,6 +131,33 @@ export async function postingsByReference(reader: Reader, references: readonly s
 /** How many postings belong to a payment that a customer has made. */
 export const countByReference = (reader: Reader): Promise<number> =>
   countBy(reader, `SELECT COUNT(*) AS n FROM postings WHERE reference IS NOT NULL AND house <> 'funds:operator'`)
+
+/** How many postings the accounts count, and the sum of their balances. */
+export async function sumAccounts(reader: Reader): Promise<{ postings: number; balances: bigint }> {
+  const row = await reader.first<{ n: bigint } & WideSum<'balance'>>(
+    `SELECT CAST(COALESCE(SUM(seq), 0) AS BIGINT) AS n, ${wideSum('balance', 'balance')} FROM accounts`,
+  )
+  return { postings: Number(row?.n ?? 0n), balances: row ? readWide(row, 'balance') : 0n }
+}
+
+/** What each capped token has spent, less refunds, by the postings. */
+export async function postedSpending(reader: Reader, tokens: readonly string[]): Promise<Map<string, Kopecks>> {
+  const sql = (among: string) => `SELECT token_id, ${wideSum('amount', 'amount')} FROM postings
+     WHERE token_id IN (${among}) AND kind IN ('charge', 'refund') GROUP BY token_id`
+  const rows = await allOf<WideSum<'amount'> & { token_id: string }>(reader, tokens, sql)
+  return new Map(rows.map((row) => [row.token_id, -readWide(row, 'amount') as Kopecks]))
+}
+
+/** Accounts with a posting after a moment, in the order of their ids. */
+export async function accountsSince(reader: Reader, sinceAt: number, after: string, limit: number): Promise<Account[]> {
+  const sql = 'SELECT customer_id FROM accounts WHERE last_at > $1 AND customer_id > $2 ORDER BY customer_id LIMIT $3'
+  const found = await valuesOf(idColumn<CustomerId>('customer_id')).all(reader, sql, [sinceAt, after, limit])
+  const accountsFound: Account[] = []
+  for (const customer of found) accountsFound.push(...(await accountsFrom(reader, customer, 1)))
+  return accountsFound
+}
+
+export const countAccounts = (reader: Reader): Promise<number> => countBy(reader, 'SELECT COUNT(*) AS n FROM accounts')
 
 export const countPostings = (reader: Reader): Promise<number> => countBy(reader, 'SELECT COUNT(*) AS n FROM postings')
 

@@ -14,9 +14,10 @@ import { type CustomerId, timeOfId } from '../../core/ids.ts'
 import { keysetPages } from '../../core/keyset-pages.ts'
 import { negate } from '../../core/money.ts'
 import type { Vault } from '../../core/vault.ts'
+import { createWalkingVerifier, pageWalk, type TableWalk, wholeWalk } from '../../db/audit-walks.ts'
 import type { Database, Reader } from '../../db/transaction.ts'
 import type { Customers } from '../customers/index.ts'
-import type { Charges, LedgerAudit } from '../ledger/index.ts'
+import type { Charges, LedgerAudit, LedgerWalks } from '../ledger/index.ts'
 import type { Posting } from '../ledger/rules.ts'
 import { type Order, openAnswer } from './rules.ts'
 import * as store from './store.ts'
@@ -33,11 +34,30 @@ function findingOf(order: Order, charge: Posting | undefined): Finding[] {
 export function createMoneyVerifier(deps: {
   db: Database
   ledger: LedgerAudit
+  ledgerWalks: LedgerWalks
   customers: Customers
   vault: Vault
 }): Verifier {
+  const beside = {
+    onCharges: async (reader: Reader, customer: CustomerId, charges: Charges) => [
+      ...(await compareCharges(reader, customer, charges)).findings,
+      ...(await checkTokens(reader, deps.customers, customer, charges)),
+    ],
+    async onAccount(reader: Reader, customer: CustomerId) {
+      const findings: Finding[] = []
+      await countFree(reader, customer, findings)
+      return findings
+    },
+  }
+  const walks = [...deps.ledgerWalks.walks(beside, deps.customers.caps), ...orderWalks(deps)]
   return {
     name: 'money',
+    walks: createWalkingVerifier(deps.db, 'money', walks).walks ?? [],
+    checkSince: (sinceAt) =>
+      deps.db.snapshot(async (reader): Promise<Audit> => {
+        const { findings, postings } = await deps.ledgerWalks.checkSince(beside, reader, sinceAt)
+        return { findings, covered: { 'new postings': postings } }
+      }),
     verify: (onProgress) =>
       deps.db.snapshot(async (reader): Promise<Audit> => {
         let orders = 0
@@ -49,11 +69,7 @@ export function createMoneyVerifier(deps: {
         }
         const ledger = await deps.ledger.verify(reader, caps, onCustomer, onProgress)
         const findings = [...ledger.findings]
-        const customers = await deps.customers.count(reader)
-        if (customers !== ledger.accounts) {
-          const counts = { customers, accounts: ledger.accounts }
-          findings.push(found('balance', at('table', { table: 'customers' }), 'accounts_counted', counts))
-        }
+        findings.push(...compareCounts(await deps.customers.count(reader), ledger.accounts))
         const answers = await checkAnswers(reader, deps.vault, findings)
         // A difference means orders without a charge; only then is each order looked at.
         if ((await store.countOrders(reader)) !== orders) findings.push(...(await nameStrays(reader, deps.ledger)))
@@ -62,6 +78,44 @@ export function createMoneyVerifier(deps: {
       }),
   }
 }
+
+/** Orders and answers by themselves, and that every customer has an account, some rows at a time. */
+const orderWalks = (deps: {
+  readonly ledger: LedgerAudit
+  readonly customers: Customers
+  readonly vault: Vault
+}): readonly TableWalk[] => [
+  pageWalk({
+    name: 'orders',
+    start: '',
+    size: pageSize,
+    read: (reader, after: string, limit) => store.auditPage(reader, after, limit),
+    keyOf: (order): string => order.id,
+    async check(reader, page, findings) {
+      for (const order of page) findings.push(...(await checkOrder(reader, deps.ledger, order)))
+      return { orders: page.length }
+    },
+  }),
+  pageWalk({
+    name: 'answers',
+    start: { customer_id: '', key: '' },
+    size: pageSize,
+    read: store.answersAfter,
+    keyOf: (row) => row,
+    async check(_, page, findings) {
+      for (const row of page) await checkAnswer(deps.vault, row, findings)
+      return { answers: page.length }
+    },
+  }),
+  wholeWalk('customers', async (reader, findings) => {
+    findings.push(...compareCounts(await deps.customers.count(reader), await deps.ledger.countAccounts(reader)))
+  }),
+]
+
+const compareCounts = (customers: number, accounts: number): Finding[] =>
+  customers === accounts
+    ? []
+    : [found('balance', at('table', { table: 'customers' }), 'accounts_counted', { customers, accounts })]
 
 /** The tokens of a customer's charges must be the customer's. */
 async function checkTokens(
@@ -87,15 +141,21 @@ async function checkAnswers(reader: Reader, vault: Vault, findings: Finding[]): 
     keyOf: (row: { customer_id: string; key: string }) => row,
   }
   for await (const page of keysetPages(read, from)) {
-    for (const row of page) {
-      const { customer_id: customer, order_id: order, key } = row
-      await attempt(findings, { promise: 'answer', where: at('answer', { customer, key }) }, () => {
-        openAnswer(vault, { ...row, customer, order, at: Number(row.created_at) })
-      })
-    }
+    for (const row of page) await checkAnswer(vault, row, findings)
     count += page.length
   }
   return count
+}
+
+async function checkAnswer(
+  vault: Vault,
+  row: Awaited<ReturnType<typeof store.answersAfter>>[number],
+  findings: Finding[],
+): Promise<void> {
+  const { customer_id: customer, order_id: order, key } = row
+  await attempt(findings, { promise: 'answer', where: at('answer', { customer, key }) }, () => {
+    openAnswer(vault, { ...row, customer, order, at: Number(row.created_at) })
+  })
 }
 
 /** Compares a customer's charges with the orders: each has one counterpart with the same amount and token. */
@@ -104,9 +164,20 @@ async function compare(
   customer: CustomerId,
   charges: Charges,
 ): Promise<{ findings: Finding[]; orders: number }> {
+  const free: Finding[] = []
+  const orders = await countFree(reader, customer, free)
+  const charged = await compareCharges(reader, customer, charges)
+  return { findings: [...free, ...charged.findings], orders: orders + charged.orders }
+}
+
+async function compareCharges(
+  reader: Reader,
+  customer: CustomerId,
+  charges: Charges,
+): Promise<{ findings: Finding[]; orders: number }> {
   const findings: Finding[] = []
   const all = [...charges.values()]
-  let orders = await countFree(reader, customer, findings)
+  let orders = 0
   for (let from = 0; from < all.length; from += pageSize) {
     const batch = all.slice(from, from + pageSize)
     const ids = batch.flatMap((charge) => charge.order ?? [])
@@ -145,12 +216,14 @@ async function nameStrays(reader: Reader, ledger: LedgerAudit): Promise<Finding[
   const findings: Finding[] = []
   const read = (after: string, limit: number) => store.auditPage(reader, after, limit)
   for await (const page of keysetPages(read, { start: '', size: pageSize, keyOf: (order) => order.id })) {
-    for (const order of page) {
-      const charge = order.chargeSeq === null ? undefined : await ledger.charge(reader, order.customer, order.chargeSeq)
-      findings.push(...findingOf(order, charge))
-    }
+    for (const order of page) findings.push(...(await checkOrder(reader, ledger, order)))
   }
   return findings.length > 0 ? findings : [found('order', at('table', { table: 'orders' }), 'orders_without_account')]
+}
+
+async function checkOrder(reader: Reader, ledger: LedgerAudit, order: Order): Promise<Finding[]> {
+  const charge = order.chargeSeq === null ? undefined : await ledger.charge(reader, order.customer, order.chargeSeq)
+  return findingOf(order, charge)
 }
 
 function problemOf(order: Order, charge: Posting | undefined): FindingProblem | undefined {

@@ -10,7 +10,7 @@ import {
   listWithMetadata,
   load,
   loadAny,
-  pagesOf,
+  pageAfter,
   salesByDay,
   sumBetween,
   walk,
@@ -66,7 +66,7 @@ export function createOrders(given: Omit<OrdersDeps, 'running'>) {
     findMany,
     /** For `verify`: an order whose JSON is damaged is returned too, with null in its place. */
     findAudited,
-    pagesOf,
+    pageAfter,
     walk,
     countOf,
   }

@@ -128,8 +128,11 @@ export const salesByDay = ({ db }: OrdersDeps, from: number) => store.salesByDay
 export const sumBetween = ({ db }: OrdersDeps, fromAt: number, toAt: number) =>
   store.sumBetween(db, firstId('order', fromAt), firstId('order', toAt))
 
+/** A page of the orders of a product, in the order of their ids, for `verify`. */
+export const pageAfter = store.auditPage
+
 /** Every order of a product, in the order of their ids, for `verify`. */
-export function pagesOf(reader: Reader, product: string): AsyncGenerator<readonly Order[]> {
+function pagesOf(reader: Reader, product: string): AsyncGenerator<readonly Order[]> {
   const read = (after: string, limit: number) => store.auditPage(reader, after, limit, product)
   return keysetPages(read, { start: '', size: pageSize, keyOf: (order: Order): string => order.id })
 }

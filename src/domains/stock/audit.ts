@@ -10,7 +10,7 @@ import {
   maxFindings,
   problem,
 } from '../../core/finding.ts'
-import { keysetPages } from '../../core/keyset-pages.ts'
+import { pageWalk, type TableWalk, wholeWalk } from '../../db/audit-walks.ts'
 import type { Reader } from '../../db/transaction.ts'
 import type { Fleet } from '../fleet/index.ts'
 import {
@@ -30,6 +30,8 @@ import * as store from './store.ts'
 
 const maxShown = 100
 const pageSize = 500
+/** Each step reads all ranges and their trials once. */
+const slotsPerStep = 20_000
 
 export type AuditDeps = {
   /** The next number that a counter gives out. */
@@ -39,75 +41,56 @@ export type AuditDeps = {
 }
 
 /** Checks all slots and leases. `onLeases` checks a page of leases against their proxies. */
-export async function verifyStock(
+export const stockWalks = (
   deps: AuditDeps,
-  reader: Reader,
-  onLeases: (leases: readonly WalkedLease[]) => Promise<readonly Finding[]>,
-): Promise<{ findings: Finding[]; slotCount: number; leases: number }> {
-  const findings: Finding[] = []
-  for (const { id, state } of await store.disagreements(reader, maxShown)) {
-    findings.push(found('lease', at('slot', { id }), 'slot_state', { state }))
-  }
-  for (const id of await store.overlaps(reader, maxShown)) {
-    findings.push(found('lease', at('slot', { id }), 'slot_overlap'))
-  }
-  for (const id of await store.misdated(reader, maxShown)) {
-    findings.push(found('lease', at('slot', { id }), 'slot_free_from'))
-  }
-  for (const address of await store.mixedAddresses(reader, maxShown)) {
-    findings.push(found('stock', at('address', { address }), 'address_two_kinds'))
-  }
-  const servingCheck = await createServingCheck(reader, deps.fleet, await deps.stock.ranges.judge())
-  findings.push(...servingCheck.findings)
-  for (const address of await store.soldTwice(reader, maxShown)) {
-    findings.push(found('stock', at('address', { address }), 'address_is_exit'))
-  }
-  const walked = await walkSlots(reader, findings, (slot) => servingCheck.problemOf(slot))
-  const next = await deps.numbers(reader, 'slot')
-  if (walked.last >= next) {
-    const numbers = { next, last: walked.last }
-    findings.push(found('counter', at('counter', { name: 'slot' }), 'counter_behind', numbers))
-  }
-  return { findings, slotCount: walked.slotCount, leases: await walkLeases(reader, findings, onLeases) }
-}
-
-/** Returns how many leases are open. */
-async function walkLeases(
-  reader: Reader,
-  findings: Finding[],
-  onLeases: (leases: readonly WalkedLease[]) => Promise<readonly Finding[]>,
-): Promise<number> {
-  let open = 0
-  const read = (after: Pick<WalkedLease, 'slot' | 'startedAt'>, limit: number) =>
-    store.leasesAfter(reader, after, limit)
-  const from = { start: { slot: -1, startedAt: -1 }, size: pageSize, keyOf: (lease: WalkedLease) => lease }
-  for await (const page of keysetPages(read, from)) {
-    open += page.filter((lease) => lease.endedAt === null).length
-    findings.push(...(await onLeases(page)))
-  }
-  return open
-}
-
-async function walkSlots(
-  reader: Reader,
-  findings: Finding[],
-  servingProblem: (slot: store.SlotRecord) => FindingProblem | undefined,
-): Promise<{ slotCount: number; last: number }> {
-  let [slotCount, last] = [0, -1]
-  const read = (after: number, limit: number) => store.slotsAfter(reader, after, limit)
-  const from = { start: -1, size: pageSize, keyOf: (slot: store.SlotRecord) => slot.id }
-  for await (const page of keysetPages(read, from)) {
-    for (const slot of page) {
-      const wrong = problemOfSlot(slot) ?? servingProblem(slot)
-      if (wrong && findings.length < maxFindings) {
-        findings.push({ promise: 'stock', where: at('slot', { id: slot.id }), ...wrong })
+  onLeases: (reader: Reader, leases: readonly WalkedLease[]) => Promise<readonly Finding[]>,
+): readonly TableWalk[] => [
+  wholeWalk('slots and leases', async (reader, findings) => {
+    for (const { id, state } of await store.disagreements(reader, maxShown))
+      findings.push(found('lease', at('slot', { id }), 'slot_state', { state }))
+    for (const id of await store.overlaps(reader, maxShown))
+      findings.push(found('lease', at('slot', { id }), 'slot_overlap'))
+    for (const id of await store.misdated(reader, maxShown))
+      findings.push(found('lease', at('slot', { id }), 'slot_free_from'))
+    for (const address of await store.mixedAddresses(reader, maxShown))
+      findings.push(found('stock', at('address', { address }), 'address_two_kinds'))
+    for (const address of await store.soldTwice(reader, maxShown))
+      findings.push(found('stock', at('address', { address }), 'address_is_exit'))
+    const [next, last] = [await deps.numbers(reader, 'slot'), await store.lastSlot(reader)]
+    if (last >= next) findings.push(found('counter', at('counter', { name: 'slot' }), 'counter_behind', { next, last }))
+  }),
+  wholeWalk('ranges', async (reader, findings) => {
+    const check = await createServingCheck(reader, deps.fleet, await deps.stock.ranges.judge())
+    findings.push(...check.findings)
+  }),
+  pageWalk({
+    name: 'slots',
+    start: -1,
+    size: slotsPerStep,
+    read: store.slotsAfter,
+    keyOf: ({ id }: store.SlotRecord): number => id,
+    async check(reader, page, findings) {
+      const serving = await createServingCheck(reader, deps.fleet, await deps.stock.ranges.judge())
+      for (const slot of page) {
+        const wrong = problemOfSlot(slot) ?? serving.problemOf(slot)
+        if (wrong && findings.length < maxFindings)
+          findings.push({ promise: 'stock', where: at('slot', { id: slot.id }), ...wrong })
       }
-    }
-    slotCount += page.length
-    last = page.at(-1)?.id ?? last
-  }
-  return { slotCount, last }
-}
+      return { places: page.length }
+    },
+  }),
+  pageWalk({
+    name: 'leases',
+    start: { slot: -1, startedAt: -1 },
+    size: pageSize,
+    read: store.leasesAfter,
+    keyOf: (lease: WalkedLease) => lease,
+    async check(reader, page, findings) {
+      findings.push(...(await onLeases(reader, page)))
+      return { leases: page.filter((lease) => lease.endedAt === null).length }
+    },
+  }),
+]
 
 function problemOfSlot({ address: text, ipv, country }: store.SlotRecord): FindingProblem | undefined {
   const address = readAddress(text)

@@ -11,7 +11,7 @@ import { keysetPages } from '../../core/keyset-pages.ts'
 import { Refusal } from '../../core/refusal.ts'
 import type { Clock } from '../../core/time.ts'
 import type { Database, Tx } from '../../db/transaction.ts'
-import { type AuditDeps, verifyStock } from './audit.ts'
+import { type AuditDeps, stockWalks } from './audit.ts'
 import { scattered, sizeOf } from './rules.ts'
 import * as store from './store.ts'
 
@@ -106,6 +106,6 @@ export function createStockOperator(deps: AuditDeps & { readonly db: Database; r
     /** Every address that a proxy has had, the oldest first. */
     leasesOf: (proxy: number) => store.leasesOf(db, proxy),
 
-    verify: verifyStock.bind(null, deps),
+    walks: stockWalks.bind(null, deps),
   }
 }

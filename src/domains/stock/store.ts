@@ -438,6 +438,10 @@ export const leasesAfter = (reader: Reader, after: Pick<WalkedLease, 'slot' | 's
   )
 
 /** Keyset pagination over all slots. */
+/** The largest number of a slot; -1 without one. */
+export const lastSlot = async (reader: Reader): Promise<number> =>
+  Number((await reader.first<{ last: bigint | null }>('SELECT MAX(id) AS last FROM stock'))?.last ?? -1n)
+
 export const slotsAfter = (reader: Reader, after: number, limit: number): Promise<SlotRecord[]> =>
   slotColumns.all(reader, 'SELECT * FROM stock WHERE id > $1 ORDER BY id LIMIT $2', [after, limit])
 

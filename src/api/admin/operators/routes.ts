@@ -1,7 +1,8 @@
-import { sayVerdict, type Verifier, type VerifyOutcome, verifyAll } from '../../../core/finding.ts'
+import { maxFindings, sayVerdict, type Verifier, type VerifyOutcome, verifyAll } from '../../../core/finding.ts'
 import { readId } from '../../../core/ids.ts'
 import { Refusal } from '../../../core/refusal.ts'
 import { readIso, toIso } from '../../../core/time.ts'
+import { verifyPart } from '../../../core/verify-parts.ts'
 import type { Condition } from '../../../domains/alerts/rules.ts'
 import { createKeptVerifier } from '../../../domains/ledger/index.ts'
 import type { Entry } from '../../../domains/operators/rules.ts'
@@ -66,7 +67,7 @@ function bookOperations(bind: BindAdmin, deps: AdminDeps) {
   const verification = createVerification(deps)
   return [
     bind(shapes.startVerify, async ({ body, language }) => {
-      verification.start(body.against)
+      verification.start(body.against, body.part)
       return verification.show(language)
     }),
     bind(shapes.getVerify, async ({ language }) => verification.show(language)),
@@ -94,14 +95,37 @@ function createVerification(deps: AdminDeps) {
   let run: shapes.VerificationRun = shapes.noRun
   let verdict: VerifyOutcome | undefined
 
-  async function work(verifiers: readonly Verifier[]): Promise<void> {
+  const onPart = (part: string) => {
+    run = { ...run, part, done: 0 }
+    return (done: number) => {
+      run = { ...run, done }
+    }
+  }
+
+  async function verifyNextPart(verifiers: readonly Verifier[]): Promise<VerifyOutcome> {
+    let [walk, done] = ['', 0]
+    const { findings, covered } = await verifyPart(verifiers, {
+      progress: deps.verifyProgress.read(),
+      clock: deps.clock,
+      save: deps.verifyProgress.save,
+      onStep(name, rows) {
+        done = name === walk ? done + rows : rows
+        walk = name
+        onPart(walk)(done)
+      },
+    })
+    return {
+      ok: findings.length === 0,
+      findings: findings.slice(0, maxFindings),
+      found: findings.length,
+      covered,
+      notes: [],
+    }
+  }
+
+  async function work(verifiers: readonly Verifier[], isPart: boolean): Promise<void> {
     try {
-      verdict = await verifyAll(verifiers, (part) => {
-        run = { ...run, part, done: 0 }
-        return (done) => {
-          run = { ...run, done }
-        }
-      })
+      verdict = await (isPart ? verifyNextPart(verifiers) : verifyAll(verifiers, onPart))
       // A database that takes no alert is no reason to hide what was found.
       await deps.alerts.settle(['verify.finding'], findingAlerts(verdict), 0).catch(deps.onFault)
       run = { ...run, state: 'done', part: null, ended_at: toIso(deps.clock()) }
@@ -117,13 +141,13 @@ function createVerification(deps: AdminDeps) {
       ...(verdict && sayVerdict(verdict, findingSentencesOf[language])),
     }),
 
-    start(against: readonly { readonly number?: number | undefined; readonly hash: string }[]): void {
+    start(against: readonly { readonly number?: number | undefined; readonly hash: string }[], isPart: boolean): void {
       if (run.state === 'running') throw new Refusal('verification_running')
       verdict = undefined
       run = { ...shapes.noRun, state: 'running', started_at: toIso(deps.clock()) }
       const kept = against.map(({ number, hash }) => ({ number, hash: hash.toLowerCase() }))
       const also = kept.length === 0 ? [] : [createKeptVerifier(deps.ledgerAudit, kept)]
-      void work([...deps.verifiers, ...also])
+      void work([...deps.verifiers, ...also], isPart)
     },
   }
 }

@@ -231,6 +231,15 @@ export const startVerify = bookOperation('startVerify', 'POST /verify', {
       .max(500)
       .default([])
       .openapi({ description: 'Checkpoints stored outside the shop; each must exist in this database.' }),
+    part: z
+      .boolean()
+      .default(false)
+      .openapi({
+        description:
+          'Check what is new since the last part, and the next rows of a round over all rows. ' +
+          'A round takes at most 14 parts.',
+        default: false,
+      }),
   }),
   answer: run,
   example: { ...noRun, state: 'running', started_at: toIso(exampleAt), part: 'money' },
