@@ -1,4 +1,5 @@
 import { Text } from '@mantine/core'
+import type { ReactNode } from 'react'
 import type { Code } from '../client/operator.ts'
 import { filled, type Values } from '../shared/act.tsx'
 import { messages, pair, phrase, useMessages } from '../shared/messages.tsx'
@@ -115,7 +116,7 @@ function Codes() {
   )
   return (
     <Panel title={t.codes} aside={adding}>
-      <Reading of={useRead('listCodes')}>{({ items }) => <CodeTable rows={items} />}</Reading>
+      <Reading of={useRead('listCodes')}>{({ items }) => <CodeTable rows={items} adding={adding} />}</Reading>
     </Panel>
   )
 }
@@ -127,14 +128,18 @@ function stateOf({ ended_at, until, uses, used }: Code, nowAt: number): 'open' |
   return uses !== null && used >= uses ? 'usedUp' : 'open'
 }
 
-function CodeTable({ rows }: { readonly rows: readonly Code[] }) {
+function CodeTable({ rows, adding }: { readonly rows: readonly Code[]; readonly adding: ReactNode }) {
   const { t, format } = useMessages(codesMessages)
   return (
     <Rows
       label={t.codes}
       rows={rows}
       keyOf={(row) => row.name}
-      empty={<Empty icon="tag" title={t.noCodes} about={t.noCodesAbout} />}
+      empty={
+        <Empty icon="tag" title={t.noCodes} about={t.noCodesAbout}>
+          {adding}
+        </Empty>
+      }
       columns={(column) => [
         column(
           t.code,

@@ -18,26 +18,28 @@ export function CustomersPage() {
     const made = await api.call('createCustomer', { body: { name: String(values['name']) } })
     await go(`/customers/${made.customer_id}`)
   }
+  const adding = (
+    <RoleAct
+      operation="createCustomer"
+      label={t.addCustomer}
+      look={{ variant: 'filled' }}
+      fields={[{ name: 'name', label: t.name }]}
+      run={add}
+    />
+  )
   return (
-    <Page
-      title={t.customers}
-      actions={
-        <RoleAct
-          operation="createCustomer"
-          label={t.addCustomer}
-          look={{ variant: 'filled' }}
-          fields={[{ name: 'name', label: t.name }]}
-          run={add}
-        />
-      }
-    >
+    <Page title={t.customers} actions={adding}>
       <Panel className="stack">
         <TextInput type="search" label={t.search} placeholder={t.searchHint} maw="24rem" {...typed.props} />
         <PagedRows
           label={t.customers}
           of={usePages('listCustomers', { query: search === '' ? {} : { search } })}
           keyOf={(row) => row.customer_id}
-          empty={<Nothing icon="people" isFiltered={search !== ''} about={t.noCustomersYet} />}
+          empty={
+            <Nothing icon="people" isFiltered={search !== ''} about={t.noCustomersYet}>
+              {adding}
+            </Nothing>
+          }
           columns={(column) => [
             column.text(t.name, (row) => (
               <Cell note={row.login !== row.name && row.login}>

@@ -73,7 +73,11 @@ export function Exits() {
         label={t.exits}
         of={{ ...exits, data: shown }}
         keyOf={(row) => row.exit_id}
-        empty={<Nothing icon="globe" isFiltered={wanted !== ''} about={t.noExitsYet} />}
+        empty={
+          <Nothing icon="globe" isFiltered={wanted !== ''} about={t.noExitsYet}>
+            <AddExit />
+          </Nothing>
+        }
         columns={(column) => [
           column(t.host, (row) => <Mono>{row.port === null ? row.host : `${row.host}:${row.port}`}</Mono>),
           column(t.pool, (row) => trade.pools[row.pool] ?? row.pool),

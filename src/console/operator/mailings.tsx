@@ -1,6 +1,6 @@
 import { Button, Text, Textarea, TextInput } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
-import { useState } from 'react'
+import { type ReactNode, useState } from 'react'
 import type { Mailing, NoticeTemplate } from '../client/operator.ts'
 import { DialogButton } from '../shared/dialog.tsx'
 import { Confirm, Select, SubmitForm, useTyped } from '../shared/form.tsx'
@@ -97,7 +97,7 @@ export function MailingsPage() {
     <Page title={t.mailings} about={t.about}>
       <AnnouncementPanel />
       <Panel title={t.sent} aside={actions}>
-        <Mailings />
+        <Mailings adding={actions} />
       </Panel>
       <Panel title={t.templates}>
         <Templates />
@@ -106,7 +106,7 @@ export function MailingsPage() {
   )
 }
 
-function Mailings() {
+function Mailings({ adding }: { readonly adding: ReactNode }) {
   const { t, format } = useMessages(mailingMessages)
   const titleOf = (of: Mailing): string => of.subject_ru ?? of.subject_en ?? of.text_ru ?? of.text_en ?? ''
   return (
@@ -114,7 +114,11 @@ function Mailings() {
       of={usePages('listMailings')}
       label={t.sent}
       keyOf={(row) => row.mailing_id}
-      empty={<Empty icon="mail" title={t.none} about={t.noneAbout} />}
+      empty={
+        <Empty icon="mail" title={t.none} about={t.noneAbout}>
+          {adding}
+        </Empty>
+      }
       columns={(column) => [
         column.value(t.when, (row) => row.created_at, format.moment),
         column.text(t.kinds['message'] ?? '', (row) => <Cell note={t.kinds[row.kind]}>{titleOf(row)}</Cell>),

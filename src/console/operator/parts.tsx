@@ -1,4 +1,5 @@
 import { Text } from '@mantine/core'
+import type { ReactNode } from 'react'
 import type { ActField } from '../shared/act.tsx'
 import { Listing } from '../shared/copy.tsx'
 import type { DrawingName } from '../shared/drawings.tsx'
@@ -12,12 +13,16 @@ export function useNote(readers: 'customer' | 'operators'): ActField {
   return { name: 'note', label: readers === 'customer' ? t.shownNote : t.ownNote, isOptional: true }
 }
 
-type NothingProps = { readonly icon: DrawingName; readonly isFiltered?: boolean; readonly about?: string }
+type NothingProps = Readonly<{ icon: DrawingName; isFiltered?: boolean; about?: string; children?: ReactNode }>
 
-/** Shown in place of a list without items: of all of them, or of those that match filters. */
-export function Nothing({ icon, isFiltered = false, about = '' }: NothingProps) {
+/** Shown in place of a list without items: of all of them, with a button, or of those that match filters. */
+export function Nothing({ icon, isFiltered = false, about = '', children }: NothingProps) {
   const { t } = useMessages(operatorMessages)
-  return <Empty icon={icon} title={isFiltered ? t.none : t.nothingYet} about={isFiltered ? t.noneAbout : about} />
+  return (
+    <Empty icon={icon} title={isFiltered ? t.none : t.nothingYet} about={isFiltered ? t.noneAbout : about}>
+      {!isFiltered && children}
+    </Empty>
+  )
 }
 
 /** A customer by name; an erased customer has none and is shown by id. */

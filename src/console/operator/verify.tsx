@@ -1,4 +1,5 @@
 import { Button, Progress, Text } from '@mantine/core'
+import type { ReactNode } from 'react'
 import type { Verification } from '../client/operator.ts'
 import { messages, pair, phrase, useMessages } from '../shared/messages.tsx'
 import { Empty, Facts, Page, Panel, Reading, RefusalNotice, Rows } from '../shared/parts.tsx'
@@ -33,30 +34,28 @@ export function VerifyPage() {
   const start = useChange('startVerify')
   const state = useRead('getVerify', {}, { everyMs: 500 })
   const isRunning = state.data?.state === 'running'
+  const button = may('startVerify') && (
+    <Button loading={isRunning || start.isPending} onClick={() => start.mutate({ body: {} })}>
+      {t.runVerify}
+    </Button>
+  )
+  const isEmpty = state.data?.state === 'none'
   return (
-    <Page
-      title={t.verify}
-      about={t.verifyAbout}
-      actions={
-        may('startVerify') && (
-          <Button loading={isRunning || start.isPending} onClick={() => start.mutate({ body: {} })}>
-            {t.runVerify}
-          </Button>
-        )
-      }
-    >
+    <Page title={t.verify} about={t.verifyAbout} actions={!isEmpty && button}>
       <RefusalNotice error={start.error} />
-      <Reading of={state}>{(found) => <Shown of={found} />}</Reading>
+      <Reading of={state}>{(found) => <Shown of={found} button={button} />}</Reading>
     </Page>
   )
 }
 
-function Shown({ of }: { readonly of: Verification }) {
+function Shown({ of, button }: { readonly of: Verification; readonly button: ReactNode }) {
   const { t, format } = useMessages(verifyMessages)
   if (of.state === 'none') {
     return (
       <Panel>
-        <Empty icon="shield" title={t.neverVerified} about={t.neverVerifiedAbout} />
+        <Empty icon="shield" title={t.neverVerified} about={t.neverVerifiedAbout}>
+          {button}
+        </Empty>
       </Panel>
     )
   }

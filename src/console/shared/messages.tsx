@@ -128,6 +128,10 @@ const common = {
   copied: pair('Copied', 'Скопировано'),
   again: pair('Try again', 'Повторить'),
   more: pair('Show more', 'Показать ещё'),
+  sortsWhole: pair(
+    'Newest first. Columns can be sorted once all rows are shown; the file has all of them.',
+    'Сначала новые. Столбцы сортируются, когда показаны все строки; в файле они есть все.',
+  ),
   andMore: phrase('and {count} more', 'и ещё {count}'),
   loading: pair('Loading', 'Загрузка'),
   menu: pair('Menu', 'Меню'),

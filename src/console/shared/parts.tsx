@@ -336,6 +336,7 @@ export type RowsProps<Row> = {
 /** A table; on a phone each row is a card, with the column's name before each value. */
 export function Rows<Row>(props: RowsProps<Row>) {
   const { label, rows, keyOf, columns: toColumns, empty, hasCsv = true, isSortable = true, loadAll, order } = props
+  const { t } = useMessages(commonMessages)
   const [sorting, setSorting] = useState<Sorting>()
   const columns = toColumns(columnBuilder)
   if (rows.length === 0 && empty !== undefined) return empty
@@ -384,6 +385,7 @@ export function Rows<Row>(props: RowsProps<Row>) {
           </tbody>
         </table>
       </RowsFrame>
+      {loadAll !== undefined && order === undefined && isSortable && <Hint>{t.sortsWhole}</Hint>}
       {hasCsv && rows.length > 0 && (
         <TableFile label={label} load={async () => tableToCsv(columns, loadAll ? await loadAll() : sorted)} />
       )}

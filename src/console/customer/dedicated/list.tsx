@@ -6,7 +6,7 @@ import { CopyIcon } from '../../shared/copy.tsx'
 import { Select } from '../../shared/form.tsx'
 import { Icon } from '../../shared/icons.tsx'
 import { useMessages } from '../../shared/messages.tsx'
-import { Country, Empty, Head, Page, Panel, Reading, Status } from '../../shared/parts.tsx'
+import { Country, Empty, Head, Hint, Page, Panel, Reading, Status } from '../../shared/parts.tsx'
 import { SavedFilters } from '../../shared/saved-filters.tsx'
 import { type CellValue, compareValues } from '../../shared/table.ts'
 import { type LineForm, lineForms, toLine } from '../endpoint.ts'
@@ -14,7 +14,7 @@ import { BulkBar, ExportButton } from './bulk.tsx'
 import { type Days, DaysChart, useDays } from './days.tsx'
 import { endpointOf, nameOf } from './endpoint.ts'
 import { dedicatedMessages } from './messages.ts'
-import { useProxies } from './use-proxies.ts'
+import { maxShown, useProxies } from './use-proxies.ts'
 
 export function DedicatedList() {
   const { t } = useMessages(dedicatedMessages)
@@ -143,6 +143,7 @@ function Listed({ all }: { readonly all: readonly Proxy[] }) {
     <>
       <Panel className="stack">
         <Filters all={all} filter={filter} onFilter={setFilter} />
+        {all.length >= maxShown && <Hint>{t.newestOnly(format.number(maxShown))}</Hint>}
         <SavedFilters name="dedicated" now={filter} onChoose={setFilter} />
         {found.length === 0 ? (
           <NothingFound onClear={() => setFilter(noFilter)} />

@@ -34,6 +34,10 @@ export const dedicatedMessages = messages({
   renewBy: pair('Prolong by', 'Продлевать на'),
   renewNot: pair('Do not prolong', 'Не продлевать'),
   mostOn: phrase('Traffic by day, at most {bytes} on {day}', 'Трафик по дням, больше всего {bytes} {day}'),
+  newestOnly: phrase(
+    'Your newest {count} proxies: filters and columns sort only these. The export has 10,000.',
+    'Показаны {count} самых новых прокси: фильтры и сортировка работают только среди них. В экспорте их до 10 000.',
+  ),
   noTraffic: pair('No traffic in 31 days', 'За 31 день трафика нет'),
   selectAll: pair('Select all', 'Выбрать все'),
   select: phrase('Select {name}', 'Выбрать {name}'),
