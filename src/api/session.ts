@@ -24,6 +24,10 @@ export function toCookie(kind: OwnerKind, secret: string, forMs: number, publicU
   return parts.join('; ')
 }
 
+/** Tells the console that a page outside of it has opened a session: scripts cannot read the session's own cookie. */
+export const toEnteredCookie = (publicUrl: string): string =>
+  `turnpike_entered=1; Path=/; SameSite=Strict; Max-Age=86400${isTls(publicUrl) ? '; Secure' : ''}`
+
 /** The secret in a session cookie. Pages of another origin are refused, also by browsers without SameSite=Strict. */
 export function readSessionText(request: Request, kind: OwnerKind, publicUrl: string): string | undefined {
   const secret = findCookie(request, cookieName(kind, isTls(publicUrl)))

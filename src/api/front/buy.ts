@@ -14,7 +14,7 @@ import { readPurchase } from '../customer/payments/routes.ts'
 import { escapeHtml } from '../html-page.ts'
 import type { AnswerLanguage } from '../language.ts'
 import type { PlainRoute } from '../plain-route.ts'
-import { assertSameOrigin, findCookie, isTls, toCookie, visitorOf } from '../session.ts'
+import { assertSameOrigin, findCookie, isTls, toCookie, toEnteredCookie, visitorOf } from '../session.ts'
 import { sayRefusal } from './calculator.ts'
 import { orderText, priceOrder, readOrder, sayOrder, toPurchase, type VisitorOrder } from './order.ts'
 import { frontWriter, writePage } from './page.ts'
@@ -262,7 +262,10 @@ async function enterAndPay(deps: BuyDeps, request: Request, visit: Visit, from: 
   }
   const { opened, buying } = entered
   const { session, secret } = opened
-  const cookies = [toCookie('customer', secret, session.expiresAt - deps.clock(), deps.publicUrl())]
+  const cookies = [
+    toCookie('customer', secret, session.expiresAt - deps.clock(), deps.publicUrl()),
+    toEnteredCookie(deps.publicUrl()),
+  ]
   try {
     const payment = await begin(deps, opened, buying.email, readStarted(buying.purchase))
     return showPayment(deps, visit, payment, cookies)

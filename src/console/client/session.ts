@@ -47,6 +47,11 @@ const keptToken = `turnpike.${part}.token`
 /** Marks that there was a session, because scripts cannot read its cookie. */
 const markOf = (of: typeof part): string => `turnpike.${of}.session`
 const keptMark = markOf(part)
+/** The pages of a visitor's purchase open a session, and leave this cookie in place of the mark. */
+const isOpenedElsewhere = (): boolean => part === 'customer' && /(^|; )turnpike_entered=1/.test(document.cookie)
+const dropEntered = (): void => {
+  if (isOpenedElsewhere()) document.cookie = 'turnpike_entered=; Path=/; Max-Age=0'
+}
 /** The name of this tab, for purchases whose outcome is unknown. */
 export const keptTab = 'turnpike.tab'
 const watchers = new Set<() => void>()
@@ -57,7 +62,7 @@ function restore(): Entered {
   if (openedLink) return 'signed-out'
   const token = sessionStorage.getItem(keptToken)
   if (token !== null) return { token }
-  return localStorage.getItem(keptMark) === null ? 'signed-out' : 'unknown'
+  return localStorage.getItem(keptMark) === null && !isOpenedElsewhere() ? 'signed-out' : 'unknown'
 }
 
 function change(next: Entered): void {
@@ -73,6 +78,7 @@ export function enterWithToken(token: string): void {
 export function enterAs(who: Who): void {
   sessionStorage.removeItem(keptToken)
   localStorage.setItem(keptMark, '1')
+  dropEntered()
   change({ who })
 }
 
@@ -83,6 +89,7 @@ export const expectSession = (of: typeof part): void => localStorage.setItem(mar
 export function forget(why: SignedOut = 'signed-out'): void {
   sessionStorage.removeItem(keptToken)
   localStorage.removeItem(keptMark)
+  dropEntered()
   change(why)
 }
 
@@ -131,7 +138,8 @@ export async function recognise(): Promise<void> {
 export async function findReplaced(): Promise<ConsoleSession | null> {
   const token = sessionStorage.getItem(keptToken)
   if (token !== null) return { token }
-  const who = localStorage.getItem(keptMark) === null ? undefined : await findSession()
+  const isMarked = localStorage.getItem(keptMark) !== null || isOpenedElsewhere()
+  const who = isMarked ? await findSession() : undefined
   return who === undefined ? null : { who }
 }
 
