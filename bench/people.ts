@@ -50,7 +50,7 @@ export async function addPeople(services: Services, count: number): Promise<Pers
   return people
 }
 
-const personNumber = (number: number): Person => ({
+export const personNumber = (number: number): Person => ({
   customer: idOf('cus', number) as CustomerId,
   token: { id: idOf('tok', number) as TokenId, cap: null, seen: { expiresAt: null, revocationEpoch: 0 } },
 })

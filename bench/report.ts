@@ -113,17 +113,22 @@ function readKept(markdown: string): Kept {
 const pathOf = (...names: string[]): string => join(import.meta.dir, '..', ...names)
 const page = pathOf('docs', 'performance.md')
 const readme = pathOf('README.md')
-const beginMark = '<!-- bench:begin -->'
-const endMark = '<!-- bench:end -->'
 
 /** Replaces the text between the marks of a page. */
-function writeBetweenMarks(path: string, write: (before: string) => string): void {
+function writeBetweenMarks(path: string, write: (before: string) => string, name = 'bench'): void {
+  const [beginMark, endMark] = [`<!-- ${name}:begin -->`, `<!-- ${name}:end -->`]
   const text = readFileSync(path, 'utf8')
   const begin = text.indexOf(beginMark)
   const end = text.indexOf(endMark)
   if (begin < 0 || end < begin) throw new Error(`${path} has no ${beginMark} … ${endMark}`)
   const markdown = write(text.slice(begin, end))
   writeFileSync(path, `${text.slice(0, begin + beginMark.length)}\n\n${markdown}\n\n${text.slice(end)}`)
+}
+
+/** Replaces another table of docs/performance.md. */
+export function writeTable(name: string, markdown: string): void {
+  writeBetweenMarks(page, () => markdown, name)
+  Bun.spawnSync([pathOf('node_modules', '.bin', 'biome'), 'format', '--write', page])
 }
 
 /** README shows eight rows, and docs/performance.md all of them. */

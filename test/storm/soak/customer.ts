@@ -18,6 +18,8 @@ export type SoakCustomerDeps = FleetCustomerDeps & {
   readonly operator: Operator
   readonly payer: PayerSide
   readonly tlsPort: number
+  /** An address that is given back rests for longer than a soak: whether another one may be used up now. */
+  readonly mayUseAddress: () => boolean
 }
 
 type Device = {
@@ -35,6 +37,7 @@ const minProxies = 4
 /** Of a hundred transfers. */
 const ofDevices = 25
 const paidWithinMs = 60_000
+const endedWithinMs = 90_000
 const billedWithinMs = 90_000
 const noticeEveryMs = 1_000
 /** A change has reached the gateways after this time. */
@@ -60,12 +63,11 @@ export class SoakCustomer extends FleetCustomer {
   }
 
   protected override async tradeOnce(): Promise<void> {
-    if (this.proxies.size > maxProxies) return this.endProxy()
     const luck = this.deps.dice(100)
-    if (luck < 25) return this.buyProxies(1)
+    if (luck < 25 && this.proxies.size < maxProxies) return this.buyProxies(1)
     if (luck < 40) return this.prolong()
-    if (luck < 48) return this.replace()
-    if (luck < 58) return this.endProxy()
+    if (luck < 48 && this.proxies.size > 0 && this.deps.mayUseAddress()) return this.replace()
+    if (luck < 58 && this.proxies.size >= minProxies && this.deps.mayUseAddress()) return this.endProxy()
     if (luck < 66) return this.pay()
     if (luck < 74) return this.buyDevice()
     if (luck < 80) return this.renewVpn()
@@ -105,7 +107,7 @@ export class SoakCustomer extends FleetCustomer {
   /** The operator ends its oldest proxy and refunds the unused time. */
   private async endProxy(): Promise<void> {
     const [[id, proxy] = []] = this.proxies
-    if (id === undefined || !proxy || this.proxies.size < minProxies) return
+    if (id === undefined || !proxy) return
     this.proxies.delete(id)
     // The end explains the end of its lines.
     proxy.changedAtMs = performance.now()
@@ -113,9 +115,14 @@ export class SoakCustomer extends FleetCustomer {
     this.paidBy.delete(id)
     this.money.refunds.push(refund)
     const key = `${this.name}-end-${id}`
-    const answer = await this.untilAnswered('the end of a proxy', () =>
-      this.deps.operator.post(`/proxies/${id}/end`, { note: 'a soak' }, key),
-    )
+    const giveUpAt = performance.now() + endedWithinMs
+    const ask = () => this.deps.operator.post(`/proxies/${id}/end`, { note: 'a soak' }, key)
+    let answer = await this.untilAnswered('the end of a proxy', ask)
+    // Under its key it has one effect, however often it is repeated.
+    while (answer.code === 'unavailable' && performance.now() < giveUpAt) {
+      await Bun.sleep(noticeEveryMs)
+      answer = await this.untilAnswered('the end of a proxy', ask)
+    }
     if (answer.status === 200) refund.confirmed = kopecksOf(answer.data.amount_rub)
     else this.problems.push(`the end of proxy ${id}: ${answer.text.slice(0, 200)}`)
   }

@@ -12,7 +12,7 @@ import { SoakCustomer } from './customer.ts'
 import { DatabaseReader, folderMb, readGauge, readProcess, readServer } from './readings.ts'
 import { type SoakReading, toMinuteLine } from './table.ts'
 import { happeningsOf } from './work.ts'
-import { keepReadings, openSoakWorld, type SoakWorld, tlsPort } from './world.ts'
+import { keepReadings, openSoakWorld, type SoakWorld, spareAddresses, tlsPort } from './world.ts'
 
 export type SoakOptions = {
   readonly hours: number
@@ -80,6 +80,7 @@ class Soak {
   private readonly counts = { acknowledged: 0, lost: 0, doubled: 0, billedBytes: 0 }
   private startedMs = performance.now()
   private serverPid = 0
+  private usedAddresses = 0
   private isOver = false
 
   constructor(
@@ -123,7 +124,8 @@ class Soak {
   private async openCustomers(): Promise<void> {
     const { world, origin, gate, quality } = this
     const { customers: count, seed, perSecond } = this.options
-    const deps = { world: world.fleet, origin, gate, quality, notes: new OriginNotes(), tlsPort, ...world }
+    const mayUseAddress = () => this.mayUseAddress()
+    const deps = { ...world, origin, gate, quality, notes: new OriginNotes(), tlsPort, mayUseAddress }
     const opened = await openActors(
       { count, seed, perSecond: 2 * perSecond, world: world.fleet },
       (name, account, own) => new SoakCustomer(name, account, { ...deps, world: world.fleet, ...own }),
@@ -135,6 +137,14 @@ class Soak {
       this.firstEvents.set(each.name, noted.at(-1) ?? 0)
     }
     this.customers.push(...opened)
+  }
+
+  /** Spreads the addresses over the whole soak. */
+  private mayUseAddress(): boolean {
+    const part = (performance.now() - this.startedMs) / (this.options.hours * 3_600_000)
+    if (this.usedAddresses >= spareAddresses * Math.min(1, part)) return false
+    this.usedAddresses += 1
+    return true
   }
 
   private async readAsOperator(): Promise<void> {

@@ -12,10 +12,12 @@ const hookPort = 8_443
 const metricsPort = 9_464
 /** The gateway takes the port after that of the setting. */
 const gatewayMetricsPort = metricsPort + 1
-/** Addresses of 2 gateways: each customer keeps 8 and gives back more, which rest for 5 minutes. */
-const ranges = 24
+/** Of eight addresses for each gateway. */
+const ranges = 60
 const shops = 2
 const gateways = 2
+/** Addresses that are used up within a soak; the others are held by customers. */
+export const spareAddresses = 8 * ranges * gateways * 0.85
 
 type Receiver = {
   readonly urlOf: (name: string) => string
