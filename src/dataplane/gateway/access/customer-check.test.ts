@@ -2,6 +2,7 @@ import { expect, test } from 'bun:test'
 import { sha256, someSubuser } from '../../../../test/harness/desired.ts'
 import { hmacSha256 } from '../../../adapters/crypto.ts'
 import { Snapshot } from '../../agent/snapshot.ts'
+import { readBasic } from '../ways-in/http1/basic-auth.ts'
 import { createCustomerCheck } from './customer-check.ts'
 
 test.each([
@@ -19,7 +20,7 @@ test.each([
     digests += 1
     return hmacSha256(key, text)
   }
-  const isCustomer = createCustomerCheck({
+  const { isCustomer } = createCustomerCheck({
     snapshot: new Snapshot(),
     passwordKeys: () => [new Uint8Array(32)],
     sha256: countingSha256,
@@ -31,7 +32,7 @@ test.each([
 test('a client with a wrong part in its login and the right password is a customer at the TLS port', () => {
   const snapshot = new Snapshot()
   snapshot.apply({ proxies: [], subusers: [someSubuser({ login: 'alice' })], exits: [] })
-  const isCustomer = createCustomerCheck({ snapshot, passwordKeys: () => [], sha256, hmac: hmacSha256 })
+  const { isCustomer } = createCustomerCheck({ snapshot, passwordKeys: () => [], sha256, hmac: hmacSha256 })
   const ask = (login: string): boolean => isCustomer([`Basic ${btoa(login)}`])
   const right = ['alice:secret', 'alice-planet-mars:secret', 'Alice-country:secret']
   expect([...right, 'alice-planet-mars:wrong', 'boris-planet-mars:secret', '-:secret'].map(ask)).toEqual([
@@ -53,7 +54,7 @@ test('right credentials are digested once, and again after each change at the sh
     const subuser = { ...someSubuser({ login: 'clara' }), ...(hasNewPassword && { digest: sha256('other').toHex() }) }
     snapshot.apply({ proxies: [], subusers: [subuser], exits: [] })
   }
-  const isCustomer = createCustomerCheck({
+  const { isCustomer } = createCustomerCheck({
     snapshot,
     passwordKeys: () => [],
     sha256: countingSha256,
@@ -71,4 +72,25 @@ test('right credentials are digested once, and again after each change at the sh
   ])
   learn(true)
   expect(askTwice('clara:secret')).toEqual([false, false, 2])
+})
+
+test('credentials are proven after they were right once, until the shop changes what they open; wrong ones never', () => {
+  const snapshot = new Snapshot()
+  const learn = (digest: string): void => {
+    snapshot.apply({ proxies: [], subusers: [{ ...someSubuser({ login: 'dora' }), digest }], exits: [] })
+  }
+  const { isCustomer, isProven } = createCustomerCheck({ snapshot, passwordKeys: () => [], sha256, hmac: hmacSha256 })
+  const ask = (login: string): readonly boolean[] => {
+    const value = `Basic ${btoa(login)}`
+    const credentials = readBasic(value)
+    if (!credentials) throw new Error(`${value} is malformed`)
+    return [isProven(credentials), isCustomer([value]), isProven(credentials)]
+  }
+  learn(sha256('secret').toHex())
+  expect([ask('dora:secret'), ask('dora:wrong')]).toEqual([
+    [false, true, true],
+    [false, false, false],
+  ])
+  learn(sha256('other').toHex())
+  expect(ask('dora:secret')).toEqual([false, false, false])
 })

@@ -30,14 +30,21 @@ export function createCustomerCheck(deps: {
   const { snapshot, sha256, hmac } = deps
   /** Right credentials, and what they opened. Found only with the right password, so it tells a prober nothing. */
   const proven = new WeakMap<Credentials, NodeProxy | NodeSubuser>()
-  return (values: readonly string[], ofDevice: readonly GatewayProtocol[] = ['http']): boolean => {
+
+  /** They were right before, and any change at the shop would have replaced what they opened. */
+  const isProven = (credentials: Credentials): boolean => {
+    const opened = proven.get(credentials)
+    if (!opened) return false
+    const { username } = credentials
+    return (snapshot.proxies.get(username) ?? snapshot.findLogin(toLookupName(username))) === opened
+  }
+
+  const isCustomer = (values: readonly string[], ofDevice: readonly GatewayProtocol[] = ['http']): boolean => {
     const authorization = readAuthorization(values)
     const { credentials, ticket } = 'type' in authorization ? {} : authorization
     if (ticket !== undefined) return snapshot.gateways.has(/^from=([0-9a-z_]{1,40});/.exec(ticket)?.[1] ?? '')
     const { username, password } = credentials ?? decoy
-    const known = credentials && proven.get(credentials)
-    // Any change at the shop replaces the object.
-    if (known && (snapshot.proxies.get(username) ?? snapshot.findLogin(toLookupName(username))) === known) return true
+    if (credentials && isProven(credentials)) return true
     const digest = sha256(password)
     const proxy = snapshot.proxies.get(username)
     // The login without its parts: the engine names a wrong part to a customer.
@@ -51,4 +58,6 @@ export function createCustomerCheck(deps: {
     const isServed = isDevice && ofDevice.some((each) => snapshot.isOn(each))
     return credentials !== undefined && (isProxy === true || isSubuser === true || isServed || isOfShop)
   }
+
+  return { isCustomer, isProven }
 }

@@ -8,6 +8,7 @@ import { readAuthority } from '../ways-in/authority.ts'
 import { HeldBytes, joinBytes } from '../ways-in/bytes.ts'
 import { ChunkReader } from '../ways-in/http1/chunks.ts'
 import { type Framing, HeadReader, isHop, isToken, readTokens, toLatin1, valuesOf } from '../ways-in/http1/head.ts'
+import { readPlainConnect } from '../ways-in/http1/plain-connect.ts'
 import { readFraming } from '../ways-in/http1/request.ts'
 import type { Field } from '../ways-in/http2/hpack.ts'
 import type { ClientParser } from '../ways-in/request.ts'
@@ -150,7 +151,7 @@ export class SiteVisitor implements TlsOwner {
     this.site.touch(this)
     if (this.state === 'carried') this.exchange?.receive(bytes)
     else if (this.state === 'closing') this.discard(bytes)
-    else if (this.state !== 'busy' && !this.handOverKeyed(bytes)) this.feed(bytes)
+    else if (this.state !== 'busy' && !this.handOverProven(bytes) && !this.handOverKeyed(bytes)) this.feed(bytes)
     else if (this.state === 'busy' && !this.held.add(bytes)) this.tls.terminate()
   }
 
@@ -181,6 +182,18 @@ export class SiteVisitor implements TlsOwner {
     this.deadline.clear()
     this.body.release()
     this.site.forget(this)
+  }
+
+  /**
+   * Fast path: a customer whose credentials were right before begins with a plain CONNECT. The site reads those of all
+   * others field by field, which costs four times as much. No key of a VPN device begins like CONNECT.
+   */
+  private handOverProven(bytes: Uint8Array): boolean {
+    if (this.received > 0 || this.hasEnded) return false
+    const credentials = readPlainConnect(bytes)?.credentials
+    if (!credentials || !this.site.isProven(credentials)) return false
+    this.handOver(bytes)
+    return true
   }
 
   /**

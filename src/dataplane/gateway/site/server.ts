@@ -9,6 +9,7 @@ import { createKeyCheck, type KeyCheck } from '../access/key-check.ts'
 import type { Sockets } from '../sides/sockets.ts'
 import type { StreamPlace } from '../sides/stream-delivery.ts'
 import type { TlsClient } from '../sides/tls-client.ts'
+import type { Credentials } from '../ways-in/http1/basic-auth.ts'
 import type { Field } from '../ways-in/http2/hpack.ts'
 import { readDeviceProtocols } from '../ways-in/http2/request.ts'
 import type { Http2Stream } from '../ways-in/http2/stream.ts'
@@ -53,6 +54,8 @@ export type SiteServerDeps = {
   readonly content: SiteContent
   /** Whether the values of Proxy-Authorization are those of a customer or of another gateway. Does not wait. */
   readonly isCustomer: (authorization: readonly string[], ofDevice?: readonly GatewayProtocol[]) => boolean
+  /** The same of credentials that were a customer's before, at less cost. */
+  readonly isProven?: (credentials: Credentials) => boolean
   /** Finds VPN devices by keys and paths. Does not wait. */
   readonly keys?: KeyCheck | undefined
   /** The server name of clients that are not shown the site. */
@@ -89,7 +92,7 @@ export function openSite(
   },
 ) {
   let { passwordKeys } = terms
-  const isCustomer = createCustomerCheck({
+  const check = createCustomerCheck({
     snapshot: deps.snapshot,
     passwordKeys: () => passwordKeys,
     sha256: (text) => Bun.SHA256.hash(text) as Uint8Array,
@@ -99,7 +102,7 @@ export function openSite(
     ...deps,
     handOver: deps.take,
     content: deps.content ?? toContent(terms.source),
-    isCustomer,
+    ...check,
     keys: createKeyCheck(deps.snapshot, (text) => Bun.SHA256.hash(text) as Uint8Array),
     challengeHost: terms.challengeHost,
   })
@@ -177,6 +180,10 @@ export class SiteServer implements VisitedSite {
     const ofProxy = read('proxy-authorization')
     const values = ofProxy.length === 0 && target.includes(udpPath) ? read('authorization') : ofProxy
     return this.deps.isCustomer(values, readDeviceProtocols(read))
+  }
+
+  isProven(credentials: Credentials): boolean {
+    return this.deps.isProven?.(credentials) === true
   }
 
   findKeyed(first: Uint8Array, source: string): ClientParser | undefined {

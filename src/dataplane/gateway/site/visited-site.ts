@@ -4,6 +4,7 @@ import type { GatewayProtocol } from '../../../core/vpn-protocols.ts'
 import type { Seat } from '../../tls/seats.ts'
 import type { Sockets } from '../sides/sockets.ts'
 import type { TlsClient } from '../sides/tls-client.ts'
+import type { Credentials } from '../ways-in/http1/basic-auth.ts'
 import type { Field } from '../ways-in/http2/hpack.ts'
 import type { ClientParser } from '../ways-in/request.ts'
 import type { CarriedDeps } from './carried/client.ts'
@@ -27,6 +28,8 @@ export type VisitedSite = {
   /** Requests since the start. */
   requests: number
   isCustomer(read: (name: string) => readonly string[], target: string): boolean
+  /** Credentials that were a customer's before, and still are. */
+  isProven(credentials: Credentials): boolean
   /** Reports that an answer failed, unless its visitor has left. */
   noteFault(fault: unknown, signal: AbortSignal): void
   /** The device whose WebSocket and XHTTP requests have this path. */
