@@ -5,7 +5,7 @@ import type { Sessions } from '../../access/exit-choice.ts'
 import { type NameCounts, rateOf } from '../../access/limits.ts'
 import { type Losses, lossSlotMs, lossSlotsKept, maxLost } from '../../metering/losses.ts'
 import { maxSavedMs, stepMs } from '../../metering/speed-limit.ts'
-import { makeTableMemory, SharedTable, type TableMemory } from './shared-table.ts'
+import { makeTableMemory, SharedTable, type TableKey, type TableMemory } from './shared-table.ts'
 
 /** After this long an unused bucket is full. */
 const fullAfterMs = 10_000
@@ -68,11 +68,11 @@ function takeToken(table: SharedTable, slot: number, rate: TokenBucketRate, nowM
 
 /** Counts of names in the table. Without room, a name counts as full. */
 function openCounts(table: SharedTable, purpose: string): NameCounts {
-  const keyOf = (name: string): string => `${purpose} ${name}`
+  const keyOf = table.keysOf(purpose)
   /** The sum of all names. */
   const totalKey = `total ${purpose}`
   const total = (slot: number): number => (slot < 0 ? Number.MAX_SAFE_INTEGER : table.total(slot))
-  const add = (key: string, count: number): number =>
+  const add = (key: string | TableKey, count: number): number =>
     table.update(key, (slot) => {
       if (slot >= 0) table.add(slot, count)
       return total(slot)
@@ -98,8 +98,8 @@ function openCounts(table: SharedTable, purpose: string): NameCounts {
 function openTunnelLimits(table: SharedTable, clock: Clock): CommonState['openTunnelLimits'] {
   return (limits) => {
     const rate = rateOf(limits.newPerSecond)
-    const ownerKey = (owner: string): string => `customer ${owner}`
-    const ownKey = (key: string): string => `tunnels ${key}`
+    const ownerKey = table.keysOf('customer')
+    const ownKey = table.keysOf('tunnels')
     return {
       enter: (owner, key, max) =>
         table.updateBoth(ownerKey(owner), ownKey(key), (slot, ownSlot) => {
@@ -123,8 +123,9 @@ function openTunnelLimits(table: SharedTable, clock: Clock): CommonState['openTu
 
 function openBuckets(table: SharedTable, clock: Clock): CommonState['openBuckets'] {
   return (purpose, rate) => {
+    const keyOf = table.keysOf(purpose)
     const takeFrom = (key: string, wanted: number): number =>
-      table.update(`${purpose} ${key}`, (slot) => takeToken(table, slot, rate, clock(), wanted))
+      table.update(keyOf(key), (slot) => takeToken(table, slot, rate, clock(), wanted))
     if (purpose !== 'packets') return { take: (key) => takeFrom(key, 1) > 0 }
     const ahead = Math.max(1, Math.floor((rate.perSecond * packetsAheadMs) / 1000))
     return createAhead((key) => takeFrom(key, ahead), clock)

@@ -24,6 +24,11 @@ export type TableShape = {
   readonly numbers: number
 }
 
+/** The hash of a key in one table. */
+export type TableKey = readonly [first: number, second: number]
+/** Hashed keys that a thread remembers of one purpose. */
+const maxRemembered = 2000
+
 export function makeTableMemory({ slots, threads, numbers }: TableShape, random: () => number): TableMemory {
   const sets = 2 ** Math.max(0, Math.ceil(Math.log2(slots / slotsPerSet)))
   const count = sets * slotsPerSet
@@ -67,8 +72,8 @@ export class SharedTable {
   }
 
   /** Runs `act` with the key's slot while no other thread may change it. The slot is -1 if there is no room. */
-  update<Result>(key: string, act: (slot: number) => Result): Result {
-    const [first, second] = this.hashOf(key)
+  update<Result>(key: string | TableKey, act: (slot: number) => Result): Result {
+    const [first, second] = typeof key === 'string' ? this.hashOf(key) : key
     const set = this.setOf(second)
     this.lock(set)
     try {
@@ -79,9 +84,9 @@ export class SharedTable {
   }
 
   /** The same with two keys. */
-  updateBoth<Result>(one: string, other: string, act: (slot: number, otherSlot: number) => Result): Result {
-    const [firstOfOne, secondOfOne] = this.hashOf(one)
-    const [firstOfOther, secondOfOther] = this.hashOf(other)
+  updateBoth<Result>(one: TableKey, other: TableKey, act: (slot: number, otherSlot: number) => Result): Result {
+    const [firstOfOne, secondOfOne] = one
+    const [firstOfOther, secondOfOther] = other
     const [set, otherSet] = [this.setOf(secondOfOne), this.setOf(secondOfOther)]
     // In one order everywhere, so that no two threads wait for each other.
     const [low, high] = [Math.min(set, otherSet), Math.max(set, otherSet)]
@@ -125,8 +130,21 @@ export class SharedTable {
     for (let set = 0; set < this.locks.length; set += 1) Atomics.compareExchange(this.locks, set, thread + 1, 0)
   }
 
+  /** Hashes keys of one purpose, and remembers the hashes: each tunnel needs those of its customer several times. */
+  keysOf(purpose: string): (name: string) => TableKey {
+    const known = new Map<string, TableKey>()
+    return (name) => {
+      const found = known.get(name)
+      if (found) return found
+      const key = this.hashOf(`${purpose} ${name}`)
+      if (known.size >= maxRemembered) known.clear()
+      known.set(name, key)
+      return key
+    }
+  }
+
   /** Never zero, which marks an empty slot. */
-  private hashOf(key: string): readonly [number, number] {
+  private hashOf(key: string): TableKey {
     const [seed, otherSeed] = this.memory.seeds
     return [Bun.hash.xxHash32(key, seed) | 1 | 0, Bun.hash.xxHash32(key, otherSeed) | 0]
   }
