@@ -11,9 +11,18 @@ const maxKnown = 50_000
 /** The IPv4 address or IPv6 /64, and for IPv6 its /48. */
 export type Prefixes = { readonly clientPrefix: string; readonly network: string }
 
+/** Each thread that a connection passes asks for them. */
+const cached = new Map<string, Prefixes>()
+const maxCached = 2000
+
 export function prefixesOf(source: string): Prefixes {
+  const known = cached.get(source)
+  if (known) return known
   const address = readAddress(source)
-  return address ? prefixesOfAddress(address) : { clientPrefix: source, network: source }
+  const prefixes = address ? prefixesOfAddress(address) : { clientPrefix: source, network: source }
+  if (cached.size >= maxCached) cached.clear()
+  cached.set(source, prefixes)
+  return prefixes
 }
 
 function prefixesOfAddress(address: Address): Prefixes {

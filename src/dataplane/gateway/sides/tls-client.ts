@@ -22,8 +22,11 @@ export function toTlsClient(tls: TlsSocket, sockets: Sockets): TlsClient {
   return Object.assign(tls, { follow: () => followBunTls(tls, sockets) })
 }
 
-/** A client behind TLS counts as connected to the main port. */
-export const toSideSocket = (client: TlsClient, localPort: number): SideSocket => Object.assign(client, { localPort })
+/** A client behind TLS counts as connected to the main port. An assignment, because Object.assign is not compiled. */
+export function toSideSocket(client: TlsClient & { localPort?: number }, localPort: number): SideSocket {
+  client.localPort = localPort
+  return client as SideSocket
+}
 
 /** Call before anything is written. */
 export function noteHandshake(tls: TlsSocket, sockets: Sockets): void {
