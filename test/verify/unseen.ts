@@ -85,6 +85,7 @@ export const unseen: readonly Unseen[] = [
   {
     table: 'accounts',
     column: 'alert_below',
+    byChance: true,
     because: 'it decides only whether the customer gets an event, and the customer may change it at any time',
   },
   {
@@ -95,6 +96,7 @@ export const unseen: readonly Unseen[] = [
   ...['customer_id', 'kind', 'subject', 'key', 'value', ''].map((column) => ({
     table: 'metadata',
     column,
+    byChance: true as const,
     because: 'the customer may change it at any time, and no money, good or access depends on it',
   })),
   ...[
@@ -149,6 +151,7 @@ export const unseen: readonly Unseen[] = [
     (column) => ({
       table: 'mailings',
       column,
+      byChance: true as const,
       because: 'it decides only who gets a message; the audit log has its text and audience, and its events are found',
     }),
   ),
@@ -160,6 +163,7 @@ export const unseen: readonly Unseen[] = [
   ...['customer_id', 'kinds', 'language', 'done_seq', 'changed_at', ''].map((column) => ({
     table: 'notice_choices',
     column,
+    byChance: true as const,
     because: 'the customer may change it at any time, and it decides only which letters are sent',
   })),
   ...['customer_id', 'day', 'letters', ''].map((column) => ({
@@ -185,11 +189,13 @@ export const unseen: readonly Unseen[] = [
   ].map((column) => ({
     table: 'notice_letters',
     column,
+    byChance: true as const,
     because: 'a letter that waits or was sent, deleted after 30 days; its events are found',
   })),
   ...['kind', 'language', 'subject', 'text', 'changed_at', ''].map((column) => ({
     table: 'notice_templates',
     column,
+    byChance: true as const,
     because: 'a text that operators see and may change at any time; the audit log has it',
   })),
   ...['sent', 'failed', 'unsubscribed', 'no_address'].map((column) => ({
@@ -205,6 +211,7 @@ export const unseen: readonly Unseen[] = [
   ...['tls_host', 'tls_port', 'tls_browser_host', 'tls_vpn', 'tls_pin', 'hop_tls_name'].map((column) => ({
     table: 'nodes',
     column,
+    byChance: true as const,
     because: 'the next report of the gateway writes it again, within seconds',
   })),
   ...['hop_tls_port', 'hop_tls_key', 'hops'].map((column) => ({
@@ -216,6 +223,7 @@ export const unseen: readonly Unseen[] = [
   {
     table: 'nodes',
     column: 'vpn_links',
+    byChance: true,
     because: 'it only says how apps connect, the operator sees it, and no sale or price depends on it',
   },
   {
@@ -316,6 +324,7 @@ export const unseen: readonly Unseen[] = [
   {
     table: 'vpn_peers',
     column: 'app_digest',
+    byChance: true,
     because: 'it only says which device of the same subscription an app gets; the limit counts devices',
   },
   ...['device_id', 'place', 'subscription_uuid', 'began_at', 'active_at', ''].map((column) => ({
