@@ -4,7 +4,7 @@ import { FairBudget } from '../fair-budget.ts'
 import type { Exchange } from './exchange.ts'
 import { XhttpSessions } from './xhttp.ts'
 
-type Seen = Exchange & { admitted: number; isGone: boolean; isRead: boolean }
+type Seen = Exchange & { admitted: number; answered: number[]; isGone: boolean; isRead: boolean }
 
 function makeExchange(): Seen {
   const seen: Seen = {
@@ -13,10 +13,11 @@ function makeExchange(): Seen {
     fd: -1,
     isShared: true,
     admitted: 0,
+    answered: [],
     isGone: false,
     isRead: false,
     admit: () => void (seen.admitted += 1),
-    respond() {},
+    respond: (status) => void seen.answered.push(status),
     write: (bytes) => bytes.length,
     follow: () => undefined,
     end() {},
@@ -100,4 +101,28 @@ test('100 packets wait for the next one, however far ahead they are, and one mor
   expect(download.isGone).toBe(false)
   sessions.take('one', { kind: 'packet', session: 's', seq: 1 }, makeExchange())
   expect(download.isGone).toBe(true)
+})
+
+test('a packet that the end of its session interrupts is read to its end and answered, and one of 1 MB more is reset', () => {
+  const { sessions } = openSessions()
+  const [download, first, second] = [makeExchange(), makeExchange(), makeExchange()]
+  sessions.take('one', { kind: 'download', session: 's' }, download)
+  sessions.take('one', { kind: 'packet', session: 's', seq: 0 }, first)
+  first.owner?.onBody(new Uint8Array(17))
+  sessions.take('one', { kind: 'packet', session: 's', seq: 1 }, second)
+  download.terminate()
+  expect([first.isRead, second.isRead, first.isGone, second.isGone]).toEqual([true, true, false, false])
+  first.owner?.onBodyEnd()
+  expect(first.answered).toEqual([200])
+  second.owner?.onBody(new Uint8Array(1_000_001))
+  expect([second.isGone, second.answered]).toEqual([true, []])
+})
+
+test('an upload without a key is reset with its session', () => {
+  const { sessions } = openSessions()
+  const [download, first] = [makeExchange(), makeExchange()]
+  sessions.take('one', { kind: 'download', session: 's' }, download)
+  sessions.take('one', { kind: 'packet', session: 's', seq: 0 }, first)
+  download.terminate()
+  expect(first.isGone).toBe(true)
 })

@@ -192,11 +192,31 @@ class XhttpSession implements Carrier {
     const uploads = [...this.packets.values(), ...(this.current ? [this.current] : [])]
     this.packets.clear()
     this.current = undefined
-    for (const { exchange, share } of uploads) {
-      share?.resize(0)
-      if (exchange !== this.download) exchange.terminate()
+    for (const upload of uploads) {
+      upload.share?.resize(0)
+      if (upload.exchange !== this.download) this.readAway(upload)
     }
     this.client.lose()
+  }
+
+  /**
+   * Reads the rest of a packet and answers it. Over HTTP/1.1 only the end of the connection would end it sooner, and
+   * Xray's client sends packets of its next session on that connection, without a look at whether it is open.
+   */
+  private readAway({ exchange, seq, bytes }: Upload): void {
+    if (seq === undefined || !this.isAdmitted) return exchange.terminate()
+    const cancel = this.deps.after(waitMs, () => exchange.terminate())
+    let left = maxPacketBytes - bytes
+    exchange.owner = {
+      onBody: (more) => {
+        left -= more.length
+        if (left < 0) exchange.terminate()
+      },
+      onBodyEnd: () => exchange.respond(200, toXhttpFields(this.deps.random, false), true),
+      onDrain: nothingToDo,
+      onClose: cancel,
+    }
+    exchange.resume()
   }
 }
 
