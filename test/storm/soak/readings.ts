@@ -34,7 +34,9 @@ function readFamily(name: string, pid: number, run: number): ProcessReading | un
   try {
     const pids = familyOf(pid)
     const { others, pipes } = descriptorsOf(pids)
-    return { name, run, mb: familyMb(pids), descriptors: others, pipes, cpuSeconds: cpuSecondsOf(pid) }
+    const mb = familyMb(pids)
+    // A process that is just ending has no memory any more.
+    return Number.isNaN(mb) ? undefined : { name, run, mb, descriptors: others, pipes, cpuSeconds: cpuSecondsOf(pid) }
   } catch {
     // It has ended meanwhile.
     return undefined
