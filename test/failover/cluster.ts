@@ -211,6 +211,8 @@ export class DatabaseNode {
       .replaceAll('/var/run/postgresql', this.sockets)
       .replaceAll('/var/lib/etcd/turnpike', this.etcd)
       .replaceAll('512MB', '64MB')
+      .replaceAll('1GB', '128MB')
+      .replaceAll('4GB', '256MB')
   }
 
   private spawn(command: readonly string[], env: Record<string, string>): void {
