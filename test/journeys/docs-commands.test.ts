@@ -164,7 +164,7 @@ test('Russian documents have the fences of the English ones, and each English pa
   const codeOf = (document: string) => fencesOf(textOf(document)).map(({ language, lines }) => ({ language, lines }))
   expect(codeOf('README.ru.md')).toEqual(codeOf('README.md'))
   const pages = [...new Bun.Glob('*.md').scanSync({ cwd: join(root, 'docs/ru') })].toSorted()
-  const ofOperators = ['install.md', 'payments.md', 'ranges.md', 'site.md', 'tls.md']
+  const ofOperators = ['high-availability.md', 'install.md', 'payments.md', 'ranges.md', 'site.md', 'tls.md']
   const ofCustomers = ['login-grammar.md', 'mcp.md', 'proxy-urls.md']
   const ofPrograms = ['errors.md', 'events.md', 'reasons.md', 'webhooks.md']
   expect(pages).toEqual([...ofOperators, ...ofCustomers, ...ofPrograms].toSorted())

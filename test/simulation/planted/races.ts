@@ -45,8 +45,8 @@ export const plantedRaces: readonly PlantedRace[] = [
     edits: [
       {
         file: 'src/domains/payments/purchases.ts',
-        find: 'const request = { by, key, catalogue',
-        replace: 'const request = { by, key: undefined, catalogue',
+        find: '      by,\n      key,\n      catalogue:',
+        replace: '      by,\n      key: undefined,\n      catalogue:',
       },
     ],
   },
