@@ -308,15 +308,20 @@ export class Front {
     return true
   }
 
-  /** Rate-limits handshakes. Busy addresses leave the lower half of the overall bucket to others, or all of it. */
+  /**
+   * Rate-limits handshakes. Busy addresses leave the lower half of the overall bucket to others, or all of it. A known
+   * address that is not busy needs no token of it.
+   */
   private mayBegin(prefixes: Prefixes): boolean {
     const { clientPrefix, network } = prefixes
     if (!this.paceOfPrefix.take(clientPrefix)) return false
     if (network !== clientPrefix && !this.paceOfSite.take(network)) return false
     const load = this.deps.threads?.load ?? 'usual'
-    if (this.seats.isKnown(prefixes)) return load !== 'late' || this.paceOfFair.take(network)
-    if (load === 'late') return false
+    const isKnown = this.seats.isKnown(prefixes)
+    if (load === 'late' && !isKnown) return false
     const isFair = this.paceOfFair.take(network)
+    // Beyond their fair share, known addresses would keep strangers out as others do.
+    if (isFair && isKnown) return true
     const hasRoom = load === 'usual' && this.paceOfAll.level('') > this.burstOfAll / 2
     return (isFair || hasRoom) && this.paceOfAll.take('')
   }

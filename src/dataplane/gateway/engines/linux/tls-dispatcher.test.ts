@@ -421,8 +421,8 @@ test('the front admits a fair share of each network while the reactor has more t
     return countAdmitted()
   }
   /** Serves a client, and waits until nothing of it is left. */
-  async function serveOne(login = ''): Promise<void> {
-    const client = await join('127.2.0.1')
+  async function serveOne(login = '', from = '127.2.0.1'): Promise<void> {
+    const client = await join(from)
     client.write(`CONNECT 127.0.0.1:1 HTTP/1.1\r\n${login}\r\n`)
     await once(client, 'data')
     await until(() => engine.status.connections === 1)
@@ -433,7 +433,8 @@ test('the front admits a fair share of each network while the reactor has more t
   await serveOne()
   expect(welcomed).toEqual([])
   await serveOne(loginLine('anna'))
-  await until(() => welcomed.length === 1)
+  await serveOne(loginLine('anna'), '127.2.0.2')
+  await until(() => welcomed.length === 2)
   const descriptors = countDescriptors()
   const release = holdMessages(engine)
   try {
@@ -445,8 +446,10 @@ test('the front admits a fair share of each network while the reactor has more t
     expect(await crowd('127.0.1.2', 1)).toBe(1)
     expect(dispatcher.load).toBe('busy')
     expect(await crowd('127.0.1.1', 5)).toBe(0)
-    for (const last of [3, 4, 5]) expect(await crowd(`127.0.1.${last}`, 110)).toBe(100)
-    expect(await crowd('127.0.1.6', 83)).toBe(83)
+    // A known address, whose customer has connected once, has its share as well.
+    expect(await crowd('127.2.0.2', 110)).toBe(99)
+    for (const last of [3, 4]) expect(await crowd(`127.0.1.${last}`, 110)).toBe(100)
+    expect(await crowd('127.0.1.6', 84)).toBe(84)
     expect([begun, dispatcher.load]).toEqual([512, 'busy'])
     expect(await crowd('127.0.1.6', 1)).toBe(1)
     expect(dispatcher.load).toBe('late')
