@@ -10,13 +10,20 @@ import {
   type WebSocketEvent,
   WebSocketReader,
 } from '../../ways-in/websocket/frames.ts'
-import { type AnswerWriter, stallMs } from '../answer.ts'
+import { type AnswerWriter, createDeadline, type Deadline, stallMs } from '../answer.ts'
 import { CarriedClient, type CarriedDeps, type Carrier } from './client.ts'
 
 /** Payload of a frame: a frame that the socket takes in part is held, and each costs a system call. */
 const frameBytes = 64 * 1024
 /** Delivery is known for so many bytes of a frame. */
 const noteBytes = 16 * 1024
+/**
+ * From the last byte to the Close frame, unless the client ends first. A v2ray client that reads the frame drops up to
+ * 512 KiB that its program has not read yet. v2ray's server waits as long (`uplinkOnly`).
+ */
+const graceMs = 2000
+/** For the client's answer to the Close frame. */
+const closeMs = 30_000
 
 /** A WebSocket of a device: the rest of an HTTP/1 connection. */
 export class WebSocketCarrier implements TlsOwner, Carrier {
@@ -26,7 +33,10 @@ export class WebSocketCarrier implements TlsOwner, Carrier {
   private readonly connection: ConnectionDelivery
   private delivery: StreamDelivery | undefined
   private readonly client: CarriedClient
+  private readonly deadline: Deadline
   private hasShutDown = false
+  private hasSentClose = false
+  private hasClientEnded = false
   private isEnding = false
 
   constructor(
@@ -34,10 +44,11 @@ export class WebSocketCarrier implements TlsOwner, Carrier {
     /** Of the connection; everything before has been written. */
     private readonly writer: AnswerWriter,
     device: string,
-    private readonly deps: CarriedDeps & { readonly sockets: Sockets },
+    deps: CarriedDeps & { readonly sockets: Sockets },
   ) {
     this.connection = new ConnectionDelivery(() => followTls(tls, deps.sockets))
     this.client = new CarriedClient(this, device, deps)
+    this.deadline = createDeadline(deps.after)
     tls.owner = this
   }
 
@@ -66,20 +77,24 @@ export class WebSocketCarrier implements TlsOwner, Carrier {
   // --- from the connection ---
 
   onSocketData(bytes: Uint8Array): void {
-    if (!this.reader.feed(bytes, this.take) && !this.client.isClosed) this.tls.terminate()
+    if (this.isLeaving) return
+    if (!this.reader.feed(bytes, this.take) && !this.client.isClosed && !this.isLeaving) this.tls.terminate()
   }
 
   onSocketDrain(): void {
     if (!this.writer.flush()) return
-    if (this.isEnding) this.tls.end()
+    if (this.hasSentClose) this.endWhenSent()
+    else if (this.hasShutDown) this.awaitClient()
     else this.client.drained()
   }
 
   onSocketEnd(): void {
+    this.hasClientEnded = true
     this.client.receiveEnd()
   }
 
   onSocketClose(): void {
+    this.deadline.clear()
     this.writer.close()
     this.client.lose()
     this.connection.close()
@@ -89,7 +104,7 @@ export class WebSocketCarrier implements TlsOwner, Carrier {
     if (event.type === 'bytes') this.client.receive(event.bytes)
     // A client that does not read gets no more pongs.
     else if (event.type === 'ping' && this.writer.isSent) this.writer.push(toPongFrame(event.bytes))
-    else if (event.type === 'close') this.client.receiveEnd()
+    else if (event.type === 'close') this.onSocketEnd()
   }
 
   // --- from the engine ---
@@ -113,16 +128,37 @@ export class WebSocketCarrier implements TlsOwner, Carrier {
   shutdown(): void {
     if (this.hasShutDown) return
     this.hasShutDown = true
-    this.writer.push(toCloseFrame())
+    if (this.writer.isSent) this.awaitClient()
   }
 
   end(): void {
+    const isFirst = !this.isEnding
+    this.isEnding = true
     this.shutdown()
-    if (this.writer.isSent) this.tls.end()
-    else if (!this.isEnding) {
-      this.isEnding = true
-      this.deps.after(stallMs, () => this.tls.terminate())
+    if (this.isLeaving || this.hasSentClose) this.sendClose()
+    else if (isFirst && !this.writer.isSent) this.deadline.set(stallMs, () => this.tls.terminate())
+  }
+
+  /** Both sides have ended. */
+  private get isLeaving(): boolean {
+    return this.isEnding && this.hasClientEnded
+  }
+
+  private awaitClient(): void {
+    this.deadline.set(graceMs, () => this.sendClose())
+  }
+
+  private sendClose(): void {
+    if (!this.hasSentClose) {
+      this.hasSentClose = true
+      this.writer.push(toCloseFrame())
+      this.deadline.set(closeMs, () => this.tls.terminate())
     }
+    this.endWhenSent()
+  }
+
+  private endWhenSent(): void {
+    if (this.isEnding && this.writer.isSent) this.tls.end()
   }
 
   terminate(): void {
