@@ -52,7 +52,9 @@ describe.each([...enginesOf('sqlite')])('indirect reach of a role, on %s', (engi
     const { id } = await customers.create('with a password')
     const login = email ?? `customer-${serial}`
     const kept = await identities.hash(password, login, '')
-    await db.transact((tx) => identities.create(tx, { kind: 'customer', id }, { login, email, password: kept }))
+    await db.transact((tx) =>
+      identities.create(tx, { kind: 'customer', id }, { login, email, password: kept, isConfirmed: true }),
+    )
     const page = await browser()
     await page.post('/auth/v1/customer/sign-in', { login, password })
     if (!hasFactor) return { id, login, codeNow: () => '' }

@@ -18,7 +18,11 @@ describe.each([...enginesOf('sqlite')])('two tabs of one browser, on %s', (engin
     const { customer, token } = await service.newCustomer(1000n)
     const hashed = await identities.hash(password, login, '192.0.2.1')
     await db.transact((tx) =>
-      identities.create(tx, { kind: 'customer', id: customer }, { login, email: null, password: hashed }),
+      identities.create(
+        tx,
+        { kind: 'customer', id: customer },
+        { login, email: null, password: hashed, isConfirmed: true },
+      ),
     )
     const balance = async () => (await service.get('/balance', { token })).data.balance_rub as number
     return { id: customer, login, balance }

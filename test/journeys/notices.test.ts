@@ -44,7 +44,7 @@ describe.each([...engines])('notices by e-mail on %s', (engine) => {
     const email = `anna${count}@example.com`
     const { customer, token } = await service.newCustomer(roubles)
     const owner = { kind: 'customer', id: customer } as const
-    await db.transact((tx) => identities.create(tx, owner, { login: email, email, password: null }))
+    await db.transact((tx) => identities.create(tx, owner, { login: email, email, password: null, isConfirmed: true }))
     const choose = (kinds: readonly string[], language = 'en') =>
       service.post('/notices', { kinds, language }, { token })
     const letters = () => smtp.letters().filter((each) => headerOf(each, 'To') === email)

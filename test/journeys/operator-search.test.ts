@@ -55,6 +55,7 @@ describe.each([...engines])('search and dry runs of operators on %s', (engine) =
           login: 'zoe-login',
           email: 'post@zoe.example',
           password: null,
+          isConfirmed: true,
         },
       ),
     )

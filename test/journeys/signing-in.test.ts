@@ -158,7 +158,7 @@ describe.each([...enginesOf('postgres')])('sessions, passwords and tokens of cus
     const owner = { kind: 'customer', id: (await service.newCustomer()).customer } as const
     const address = { login: 'victim@example.com', email: 'victim@example.com' }
     const hash = await identities.hash(password, address.login, 'h')
-    await db.transact((tx) => identities.create(tx, owner, { ...address, password: hash }))
+    await db.transact((tx) => identities.create(tx, owner, { ...address, password: hash, isConfirmed: true }))
     expect((await identities.profile({ kind: 'customer', id: customer })).email).toBeNull()
     // The owner of a confirmed address may change the login and change it back.
     const confirmed = { current: password, password, clientPrefix: 'h' }

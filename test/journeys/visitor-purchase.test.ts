@@ -160,6 +160,51 @@ describe.each([...engines])('buying as a visitor on %s', (engine) => {
     await expectOneOf(email)
   })
 
+  test('the first letter to an address registered without one ends the password, factor, session and token of before', async () => {
+    const { db, identities, signIn, customers } = service.services
+    const squat = async (email: string, hasFactor: boolean) => {
+      const password = await identities.hash('a stranger chose it', email, '192.0.2.30')
+      const owner = await db.transact(async (tx) => {
+        const { id } = await customers.addCustomer(tx, 'A squatter')
+        const of = { kind: 'customer', id } as const
+        await identities.create(tx, of, { login: email, email, password, isConfirmed: false })
+        if (hasFactor)
+          await tx.run('UPDATE identities SET totp = $2, totp_since = 1 WHERE owner_id = $1', [id, new Uint8Array(8)])
+        return of
+      })
+      const visitor = { source: null, clientPrefix: '192.0.2.30', agent: null, shown: [] }
+      const { secret } = await db.transact((tx) => signIn.open(tx, owner, visitor))
+      const { text: token } = await customers.issueToken(owner.id, { name: 'of before' })
+      expect((await service.get('/balance', { token })).status).toBe(200)
+      return {
+        owner,
+        secret,
+        token,
+        signIn: () => signIn.byPassword('customer', { login: email, password: 'a stranger chose it' }, visitor),
+      }
+    }
+    for (const hasFactor of [false, true]) {
+      const email = `squatted${hasFactor}@example.com`
+      const squatter = await squat(email, hasFactor)
+      const browser = open('192.0.2.31')
+      await ask(browser, email)
+      const page = await go(browser, linksTo(email)[0])
+      expect(page.text).toContain('sessions and API tokens no longer work')
+      await browser.send(payUrlIn(page.text) ?? '', {})
+      await expectOneOf(email)
+      expect((await service.get('/balance', { token: squatter.token })).status).toBe(401)
+      await expect(signIn.load('customer', squatter.secret)).rejects.toMatchObject({ reason: 'session_invalid' })
+      await expect(squatter.signIn()).rejects.toMatchObject({ reason: 'sign_in_failed' })
+      expect(await identities.profile(squatter.owner)).toMatchObject({ hasPassword: false, hasFactor: false })
+      // The second letter finds a confirmed account, and ends nothing.
+      const { text: token } = await customers.issueToken(squatter.owner.id, { name: 'of the owner' })
+      const later = open('192.0.2.32')
+      await ask(later, email)
+      expect((await go(later, linksTo(email).at(-1))).text).not.toContain('no longer work')
+      expect((await service.get('/balance', { token })).status).toBe(200)
+    }
+  })
+
   test('a used link, a raised price, a form of another site and an unknown order are refused and charge nothing', async () => {
     const email = 'refused@example.com'
     const browser = open('192.0.2.5')

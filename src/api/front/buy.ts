@@ -261,18 +261,19 @@ async function enterAndPay(deps: BuyDeps, request: Request, visit: Visit, from: 
     return page(deps, visit, say('confirm'), linkForm(visit, link, mayReplace + input))
   }
   const { opened, buying } = entered
-  const { session, secret } = opened
+  const { session, secret, isCleared } = opened
+  const notice = isCleared ? `<p><strong>${say('cleared')}</strong></p>` : ''
   const cookies = [
     toCookie('customer', secret, session.expiresAt - deps.clock(), deps.publicUrl()),
     toEnteredCookie(deps.publicUrl()),
   ]
   try {
     const payment = await begin(deps, opened, buying.email, readStarted(buying.purchase))
-    return showPayment(deps, visit, payment, cookies)
+    return showPayment(deps, visit, payment, cookies, notice)
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
     // The visitor is signed in: the link has been used up.
-    return page(deps, visit, say('notDone'), refusalOf(visit, error), { status: 400, cookies })
+    return page(deps, visit, say('notDone'), notice + refusalOf(visit, error), { status: 400, cookies })
   }
 }
 
@@ -309,12 +310,18 @@ async function begin(deps: BuyDeps, { session }: OpenedSession, email: string, o
 }
 
 /** A page with a link: the browser's policy for forms forbids a redirect to a provider's site. */
-function showPayment(deps: BuyDeps, visit: Visit, payment: Payment, cookies: readonly string[]): Response {
+function showPayment(
+  deps: BuyDeps,
+  visit: Visit,
+  payment: Payment,
+  cookies: readonly string[],
+  notice: string,
+): Response {
   const { say, rub } = visit.writer
   const account = `<p><a href="/account">${say('account')}</a></p>`
   if (payment.payUrl === null || !isOpen(payment.state)) {
     const isPaid = payment.state === 'paid'
-    const content = `<p>${isPaid ? say('paid') : say('over')}</p>${account}`
+    const content = `${notice}<p>${isPaid ? say('paid') : say('over')}</p>${account}`
     // The next order of this browser is another one.
     const fresh = [...cookies, visitCookie(deps, makeVisit(deps))]
     return page(deps, visit, isPaid ? say('paid') : say('notDone'), content, { cookies: fresh })
@@ -322,7 +329,7 @@ function showPayment(deps: BuyDeps, visit: Visit, payment: Payment, cookies: rea
   const label = `${say('payNow')} ${rub(toRoubles(toPay(payment)))}`
   const url = new URL(payment.payUrl)
   if (url.origin === URL.parse(deps.publicUrl())?.origin) url.searchParams.set('language', visit.language)
-  const content = `<p>${say('payNowAbout')}</p>
+  const content = `${notice}<p>${say('payNowAbout')}</p>
 <p><a class="button" href="${escapeHtml(url.href)}" rel="noreferrer">${label}</a></p>${account}`
   return page(deps, visit, say('confirm'), content, { cookies })
 }

@@ -115,6 +115,12 @@ export const texts = {
     'You are signed in. As soon as the payment arrives, your purchase is in your account.',
     'Вы вошли. Как только придёт оплата, покупка появится в вашей учётной записи.',
   ),
+  cleared: pair(
+    'This address was not confirmed by a letter before. The account’s earlier password, second factor, sessions and API ' +
+      'tokens no longer work. Set a new password with “Forgot your password?”.',
+    'Раньше этот адрес не был подтверждён письмом. Прежние пароль, второй фактор, сеансы и токены API этой ' +
+      'учётной записи больше не действуют. Задайте новый пароль по ссылке «Забыли пароль?».',
+  ),
   paid: pair('This order is paid', 'Этот заказ оплачен'),
   over: pair('This payment is over. Begin again.', 'Этот платёж завершён. Начните заново.'),
   account: pair('Your account', 'Ваша учётная запись'),

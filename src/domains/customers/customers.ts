@@ -306,6 +306,12 @@ export async function revokeOwnToken(deps: CustomersDeps, customer: CustomerId, 
   deps.tokens.clear()
 }
 
+/** Revokes all tokens of a customer, in the caller's transaction; `forget` follows its commit. Returns how many. */
+export async function revokeTokensIn(deps: CustomersDeps, tx: Tx, customer: CustomerId): Promise<number> {
+  await deps.ledger.lock(tx, customer)
+  return store.revokeTokens(tx, customer, deps.clock())
+}
+
 /** Sets the version of the API of one of the customer's tokens. */
 export async function setTokenVersion(
   deps: CustomersDeps,

@@ -257,6 +257,9 @@ export const revokeToken = (tx: Tx, customer: CustomerId, id: TokenId, nowMs: nu
     nowMs,
   ])
 
+export const revokeTokens = (tx: Tx, customer: CustomerId, nowMs: number): Promise<number> =>
+  tx.run('UPDATE tokens SET revoked_at = $2 WHERE customer_id = $1 AND revoked_at IS NULL', [customer, nowMs])
+
 /** Skips an erased token, which has no hint. */
 export async function noteUse(tx: Tx, id: string, atMs: number, from: string | null): Promise<void> {
   await tx.run(

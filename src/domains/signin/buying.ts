@@ -48,7 +48,7 @@ export async function enterToBuy(
   deps: RegistrationDeps,
   given: { readonly link: string; readonly code?: string | undefined },
   visitor: Visitor,
-): Promise<{ readonly opened: OpenedSession; readonly buying: Buying }> {
+): Promise<{ readonly opened: OpenedSession & { readonly isCleared?: boolean }; readonly buying: Buying }> {
   const link = await deps.signIn.loadLink(given.link)
   const buying = readBuying(link)
   if (link.purpose === 'enter') return { opened: await deps.signIn.byLink('customer', given, visitor), buying }
@@ -59,6 +59,7 @@ export async function enterToBuy(
     if (error instanceof ConstraintViolation && error.kind === 'unique') return enter()
     throw error
   })
+  if (opened.isCleared) deps.signIn.forget()
   await tried.succeeded()
   return { opened, buying }
 }
@@ -68,8 +69,11 @@ async function admit(deps: RegistrationDeps, tx: Tx, link: string, { email, ref 
   await deps.signIn.useLink(tx, link, 'confirm')
   const known = await deps.identities.findByLogin('customer', email, tx)
   // A second factor was set since the letter: only a link of its owner asks for it.
-  if (known && known.totpSince !== null) throw invalidLink()
-  if (known) return deps.signIn.open(tx, known.owner, visitor)
-  const { owner } = await enrol(deps, tx, { email, password: null, ref })
-  return deps.signIn.open(tx, owner, visitor)
+  if (known && known.totpSince !== null && known.confirmedAt !== null) throw invalidLink()
+  if (known) {
+    const isCleared = await deps.signIn.confirmOwner(tx, known.owner.id)
+    return { ...(await deps.signIn.open(tx, known.owner, visitor)), isCleared }
+  }
+  const { owner } = await enrol(deps, tx, { email, password: null, ref, isConfirmed: true })
+  return { ...(await deps.signIn.open(tx, owner, visitor)), isCleared: false }
 }

@@ -59,11 +59,16 @@ export async function create(
   deps: IdentitiesDeps,
   tx: Tx,
   owner: Owner,
-  of: { login: string; email: string | null; password: string | null },
+  of: { login: string; email: string | null; password: string | null; isConfirmed: boolean },
 ) {
   if (await store.findByLogin(tx, owner.kind, of.login)) throw loginTaken()
   const nowMs = deps.clock()
-  await save(deps, tx, { owner, ...of, ...noFactor, createdAt: nowMs, changedAt: nowMs })
+  const { login, email, password } = of
+  const confirmedAt = of.isConfirmed ? nowMs : null
+  await save(deps, tx, {
+    ...{ owner, login, email, password, ...noFactor, confirmedAt },
+    ...{ createdAt: nowMs, changedAt: nowMs },
+  })
   if (of.email !== null) await note(deps, tx, owner, 'email.set')
   if (of.password !== null) await note(deps, tx, owner, 'password.set')
 }
@@ -127,7 +132,7 @@ export async function setPassword(
     if (taken && taken.owner.id !== owner.id) throw loginTaken()
     const nowMs = deps.clock()
     const kept = await lockCompared(tx, owner, before)
-    const former = kept ?? { owner, email: null, ...noFactor, createdAt: nowMs }
+    const former = kept ?? { owner, email: null, ...noFactor, confirmedAt: null, createdAt: nowMs }
     await save(deps, tx, { ...former, login, password, changedAt: nowMs })
     await store.voidLinks(tx, owner.id, nowMs)
     const count = await deps.signIn.endAll(tx, owner, session?.id ?? null)
@@ -243,7 +248,9 @@ export async function removeFactor(
 }
 
 async function forgetFactor(deps: IdentitiesDeps, tx: Tx, kept: Identity, by: 'customer' | 'operator'): Promise<void> {
-  await save(deps, tx, { ...kept, totp: null, totpSince: null, recovery: null, changedAt: deps.clock() })
+  // Without the factor, an account of which it is unknown counts as not confirmed.
+  const confirmedAt = kept.confirmedAt || null
+  await save(deps, tx, { ...kept, totp: null, totpSince: null, recovery: null, confirmedAt, changedAt: deps.clock() })
   if (kept.totpSince !== null) await note(deps, tx, kept.owner, 'second_factor.removed', { by })
 }
 

@@ -12,7 +12,7 @@ import type * as cases from './identities.ts'
 import { letterOf } from './letters.ts'
 import type { assertPassword } from './passwords.ts'
 import type { Mail } from './ports.ts'
-import { forNewcomer, isEmail, type LinkPurpose, type OneTimeLink, toLogin, toMailbox } from './rules.ts'
+import { byLetter, forNewcomer, isEmail, type LinkPurpose, type OneTimeLink, toLogin, toMailbox } from './rules.ts'
 import type * as sessions from './sessions.ts'
 import { lockCompared, type OpenedSession, type SignInDeps, type Visitor } from './sessions.ts'
 
@@ -66,7 +66,16 @@ type Given = Omit<SignInDeps, 'customers'> & {
   readonly signIn: BoundCases<
     Pick<
       typeof sessions,
-      'open' | 'issueLink' | 'isNewcomer' | 'attempt' | 'loadLink' | 'byLink' | 'assertPassword' | 'useLink' | 'forget'
+      | 'open'
+      | 'issueLink'
+      | 'isNewcomer'
+      | 'attempt'
+      | 'loadLink'
+      | 'byLink'
+      | 'assertPassword'
+      | 'useLink'
+      | 'forget'
+      | 'confirmOwner'
     >
   >
   readonly identities: BoundCases<
@@ -130,23 +139,23 @@ async function findReferrer(deps: RegistrationDeps, reader: Reader, { email, ref
     : { referrer: found, outcome }
 }
 
-/** Adds a customer, with the referrer that a code names. */
+/** Adds a customer, with the referrer that a code names. `isConfirmed`: the address was confirmed by a letter. */
 export async function enrol(
   deps: RegistrationDeps,
   tx: Tx,
-  waiting: Pick<Waiting, 'email' | 'ref'> & { readonly password: string | null },
+  waiting: Pick<Waiting, 'email' | 'ref'> & { readonly password: string | null; readonly isConfirmed: boolean },
 ) {
-  const { email, password } = waiting
+  const { email, password, isConfirmed } = waiting
   const customer = await deps.customers.addCustomer(tx, registeredName)
   const owner = { kind: 'customer', id: customer.id } as const
-  await deps.identities.create(tx, owner, { login: email, email, password })
+  await deps.identities.create(tx, owner, { login: email, email, password, isConfirmed })
   const { referrer, outcome } = await findReferrer(deps, tx, waiting)
   const brought = referrer && (await deps.referrals.bring(tx, customer.id, referrer))
   return { owner, ref: brought === 'earlier' ? brought : outcome }
 }
 
-async function admit(deps: RegistrationDeps, tx: Tx, waiting: Waiting, visitor: Visitor) {
-  const { owner, ref } = await enrol(deps, tx, waiting)
+async function admit(deps: RegistrationDeps, tx: Tx, waiting: Waiting, isConfirmed: boolean, visitor: Visitor) {
+  const { owner, ref } = await enrol(deps, tx, { ...waiting, isConfirmed })
   return { opened: await deps.signIn.open(tx, owner, visitor), ref }
 }
 
@@ -159,7 +168,7 @@ async function ownerOf(deps: RegistrationDeps, tx: Tx, link: OneTimeLink, passwo
   const waiting = readWaiting(link)
   if (!waiting) throw invalidLink()
   const known = await deps.identities.findByLogin('customer', waiting.email, tx)
-  return (known ?? (await enrol(deps, tx, { email: waiting.email, password }))).owner.id
+  return (known ?? (await enrol(deps, tx, { email: waiting.email, password, isConfirmed: true }))).owner.id
 }
 
 /** Makes a link. If none is due, one that is not sent is written all the same, so that timing reveals no address. */
@@ -194,7 +203,7 @@ export async function register(deps: RegistrationDeps, request: Waiting, visitor
   const known = await deps.identities.findByLogin('customer', email)
   if (!deps.mail) {
     if (known) throw loginTaken()
-    return deps.db.transact(async (tx) => admit(deps, tx, { email, password, ref: request.ref }, visitor))
+    return deps.db.transact(async (tx) => admit(deps, tx, { email, password, ref: request.ref }, false, visitor))
   }
   const ref = request.ref === undefined ? null : toOutcome(await deps.referrals.findReferrer(deps.db, request.ref))
   const payload = JSON.stringify({ email, password, ref: request.ref } satisfies Waiting)
@@ -220,7 +229,8 @@ export async function invite(deps: RegistrationDeps, customer: CustomerId, isOwn
       throw new Refusal('link_needs_owner', {}, { needed: 'owner', has: 'support' })
     }
     const due = { kind: 'customer', owner: customer, purpose: 'enter' } as const
-    const link = deps.signIn.issueLink(tx, isHandedOut && !isOwner ? { ...due, payload: forNewcomer } : due)
+    const payload = !isHandedOut ? byLetter : isOwner ? null : forNewcomer
+    const link = deps.signIn.issueLink(tx, payload === null ? due : { ...due, payload })
     return { email: isHandedOut ? null : profile.email, ...link }
   })
   const url = `${deps.siteUrl()}/#enter=${text}`
@@ -245,7 +255,7 @@ export async function confirm(
   await deps.signIn.assertPassword(found, given.password, tried)
   const { opened } = await deps.db.transact(async (tx) => {
     await deps.signIn.useLink(tx, given.link, 'confirm')
-    return admit(deps, tx, found, visitor)
+    return admit(deps, tx, found, true, visitor)
   })
   await tried.succeeded()
   return opened
@@ -283,6 +293,7 @@ export async function reset(
   const kept = await deps.identities.hash(given.password, '', visitor.clientPrefix)
   await deps.db.transact(async (tx) => {
     const owner = await ownerOf(deps, tx, await deps.signIn.useLink(tx, given.link, purpose), kept)
+    await deps.signIn.confirmOwner(tx, owner)
     await deps.identities.replacePassword(tx, owner, { text: given.password, kept })
   })
   await tried.succeeded()

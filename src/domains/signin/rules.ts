@@ -21,6 +21,8 @@ export type Identity = {
   readonly totpStep: number
   /** Sealed digests of the unused recovery codes; null without any. */
   readonly recovery: Uint8Array | null
+  /** When a letter's link was first opened; null before that, 0 for an earlier account of which this is unknown. */
+  readonly confirmedAt: number | null
   readonly createdAt: number
   readonly changedAt: number
 }
@@ -48,6 +50,11 @@ export const isProvisional = ({ owner, openedBy, scopes }: Pick<Session, 'owner'
 
 /** The payload of a sign-in link by an operator below `owner`: it works while the customer is new. */
 export const forNewcomer = 'newcomer'
+
+/** The payload of a sign-in link that was sent by a letter. */
+export const byLetter = 'letter'
+/** Whether a sign-in link was sent by a letter: with `byLetter`, or with a visitor's purchase. */
+export const isByLetter = (payload: string | null): boolean => payload === byLetter || payload?.startsWith('{') === true
 
 export type LinkPurpose = 'enter' | 'confirm' | 'reset'
 

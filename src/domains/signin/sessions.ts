@@ -12,6 +12,7 @@ import { allScopes, type Scope } from '../customers/rules.ts'
 import type { Events } from '../events/index.ts'
 import type { Operators } from '../operators/index.ts'
 import type { Action } from '../operators/rules.ts'
+import { confirmAddress } from './confirming.ts'
 import { invalidLink, invalidSession, signInFailed, tooManyAttempts } from './errors.ts'
 import type { PasswordWork } from './passwords.ts'
 import type { Codes } from './ports.ts'
@@ -35,7 +36,7 @@ export type SignInDeps = {
   readonly buckets: OpenTokenBuckets
   readonly passwords: PasswordWork
   readonly codes: Codes
-  readonly customers: Pick<Customers, 'assertOpenIn' | 'isUnusedIn'>
+  readonly customers: Pick<Customers, 'assertOpenIn' | 'isUnusedIn' | 'revokeTokensIn' | 'forget'>
   readonly operators: Pick<Operators, 'assertPresentIn' | 'lockPresentIn'>
   readonly events: Pick<Events, 'note'>
   /** Appends to the operators' audit log, as the last statement of a transaction. */
@@ -361,14 +362,14 @@ export async function byPassword(
 /**
  * Opens a session by a one-time link and second factor. A missing or wrong code does not use the link up, and
  * counts against the owner. A link that an operator below `owner` made works while the customer is new, and opens a
- * session that reads and sets the first password.
+ * session that reads and sets the first password. `isCleared`: `confirmAddress` ended another person's access.
  */
 export async function byLink(
   deps: SessionDeps,
   kind: OwnerKind,
   given: { readonly link: string; readonly code?: string | undefined },
   visitor: Visitor,
-): Promise<OpenedSession> {
+): Promise<OpenedSession & { readonly isCleared?: boolean }> {
   const tried = await attempt(deps, await findFactored(deps, given.link), visitor.clientPrefix)
   const found = await findLink(deps, given.link)
   const opened = await deps.db.transact(async (tx) => {
@@ -376,16 +377,21 @@ export async function byLink(
     const identity = found?.owner ? await store.lockIdentity(tx, found.owner) : undefined
     const link = await useLink(deps, tx, given.link, 'enter')
     if (link.kind !== kind || link.owner === null) throw invalidLink()
-    const left = await assertCode(deps, tx, identity, given.code)
     const owner = store.toOwner(kind, link.owner)
+    if (identity?.confirmedAt === null && rules.isByLetter(link.payload)) {
+      const isCleared = await confirmAddress(deps, tx, identity)
+      return { ...(await open(deps, tx, owner, visitor)), isCleared }
+    }
+    const left = await assertCode(deps, tx, identity, given.code)
     if (owner.kind === 'operator' || link.payload !== rules.forNewcomer) {
       const entered = await open(deps, tx, owner, visitor)
       if (left !== undefined) await noteRecovery(deps, tx, entered.session, left)
-      return entered
+      return { ...entered, isCleared: false }
     }
     if (!(await isNewcomer(deps, tx, owner.id))) throw invalidLink()
-    return open(deps, tx, owner, visitor, ['read'])
+    return { ...(await open(deps, tx, owner, visitor, ['read'])), isCleared: false }
   })
+  if (opened.isCleared) forget(deps)
   await tried.succeeded()
   return opened
 }
@@ -461,8 +467,17 @@ export async function endOthers(deps: SessionDeps, owner: Owner, except: Session
   return ended
 }
 
-/** Clears the cache. */
-export const forget = (deps: SessionDeps) => deps.known.clear()
+/** Clears the caches of sessions and tokens. */
+export function forget(deps: SessionDeps): void {
+  deps.known.clear()
+  deps.customers.forget()
+}
+
+/** Notes that a letter's link was opened, in the caller's transaction; `forget` follows its commit. */
+export async function confirmOwner(deps: SessionDeps, tx: Tx, owner: string): Promise<boolean> {
+  const locked = await store.lockIdentity(tx, owner)
+  return locked !== undefined && confirmAddress(deps, tx, locked)
+}
 
 /** Deletes sessions and links that ended this long ago; returns how many. */
 export const forgetEnded = (deps: SessionDeps, keptMs: number, limit: number): Promise<number> =>

@@ -31,6 +31,7 @@ const identityColumns = columnsOf<Omit<Identity, 'owner'>>({
   totpSince: orNull(int('totp_since')),
   totpStep: int('totp_step'),
   recovery: orNull(bytes('recovery')),
+  confirmedAt: orNull(int('confirmed_at')),
   createdAt: int('created_at'),
   changedAt: int('changed_at'),
 })
@@ -78,7 +79,8 @@ export async function saveIdentity(tx: Tx, of: Identity, named: Uint8Array): Pro
     [[of.owner.id, of.owner.kind, named, ...identityColumns.values(of)]],
     `ON CONFLICT (owner_id) DO UPDATE SET login = excluded.login, email = excluded.email, named = excluded.named,
        password = excluded.password, totp = excluded.totp, totp_since = excluded.totp_since,
-       totp_step = excluded.totp_step, recovery = excluded.recovery, changed_at = excluded.changed_at`,
+       totp_step = excluded.totp_step, recovery = excluded.recovery,
+       confirmed_at = excluded.confirmed_at, changed_at = excluded.changed_at`,
   )
   await written.catch((error: unknown) => {
     throw error instanceof ConstraintViolation && error.kind === 'unique' ? loginTaken() : error
@@ -91,6 +93,15 @@ export const noteStep = (tx: Tx, owner: string, step: number): Promise<boolean> 
 /** Replaces the recovery codes if they are still `before`: of two sign-ins with one code the second changes no row. */
 export const useRecovery = (tx: Tx, owner: string, before: Uint8Array, after: Uint8Array): Promise<boolean> =>
   changesOne(tx, 'UPDATE identities SET recovery = $3 WHERE owner_id = $1 AND recovery = $2', [owner, before, after])
+
+/** Removes what signs in to an account whose address was not confirmed, and notes that it is. */
+export async function confirmIdentity(tx: Tx, owner: string, nowMs: number): Promise<void> {
+  await tx.run(
+    `UPDATE identities SET confirmed_at = $2, password = NULL, totp_since = NULL, totp = NULL, recovery = NULL,
+       changed_at = $2 WHERE owner_id = $1`,
+    [owner, nowMs],
+  )
+}
 
 export async function removeIdentity(tx: Tx, owner: string): Promise<void> {
   await tx.run('DELETE FROM identities WHERE owner_id = $1', [owner])
