@@ -111,7 +111,7 @@ const nodeDeviceSchema = z.object({
   speed_mbit: z.int().positive().nullable(),
   /** Until then, one that may not connect reaches the hosts of `grace`. */
   grace_until: moment.nullish(),
-  /** This gateway's own secret of the device: its keys for each exit behind this gateway follow from it. */
+  /** An entry's own secret of the device: its keys for each exit behind this gateway follow from it. */
   exit_secret: digest.nullish(),
   owner,
 })

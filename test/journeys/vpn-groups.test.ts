@@ -65,7 +65,7 @@ describe.each([...engines])('parts of VPN traffic for groups of nodes on %s', (e
       const [table] = service.services.vpn.gateways.tables
       const rows = (await table?.read({ changedAt: 0, id: '' }, 500, false)) ?? []
       const row = rows.find(({ id }) => id === device)
-      const shape = row && (table?.forNode?.(row.shape, node) ?? row.shape)
+      const shape = row && (table?.forNode?.(row.shape, { id: node, entry: null }) ?? row.shape)
       return (shape as { state: string } | undefined)?.state ?? 'none'
     }
     return { post, info, link, use, stateAt }

@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createHmac } from 'node:crypto'
-import { placeLastsMs, placeMovesAfterMs } from '../../src/core/device-places.ts'
+import { hmacSha256 } from '../../src/adapters/crypto.ts'
+import { keysOfExit } from '../../src/core/device-exits.ts'
+import { placeLastsMs, placeMovesAfterMs, proofOfKey } from '../../src/core/device-places.ts'
 import type { PlacesBody } from '../../src/node-protocol/places.ts'
 import { engines } from '../harness/database.ts'
 import { keysOfDevice } from '../harness/gateway.ts'
-import { reportOf } from '../harness/node.ts'
+import { joinNode, reportOf } from '../harness/node.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { sellVpn } from '../harness/vpn.ts'
 
@@ -13,7 +15,7 @@ const place = (digit: number): string => `4${String(digit).repeat(16)}`
 describe.each([...engines])('machines of VPN devices on %s', (engine) => {
   let service: Service
   beforeAll(async () => {
-    service = await startService(engine)
+    service = await startService(engine, { TURNPIKE_GATEWAY_VPN: 'on' })
     await sellVpn(service, { months: { 1: 300 }, device_limit: 2, refund: 'none' })
   })
   afterAll(() => service.stop())
@@ -97,6 +99,45 @@ describe.each([...engines])('machines of VPN devices on %s', (engine) => {
     expect(await report([[first, 2, false]])).toEqual([])
     expect(await report([[second, 3]])).toEqual([])
     expect(await report([[first, 2, false]])).toEqual([place(2)])
+  })
+
+  test('only an entry reads the secrets of exits, and it proves keys for the exits behind it only', async () => {
+    const { first } = await subscribe()
+    const { fleet, setExit, vpn } = service.services
+    const [entry, exit, other] = [await joinNode(service), await joinNode(service), await joinNode(service)]
+    const read = async (node: typeof entry, cursor = '') => {
+      const { status, data } = await node.ask('GET', `state?vpn=1${cursor && `&cursor=${encodeURIComponent(cursor)}`}`)
+      const devices: { id: string; exit_secret?: string }[] = data?.devices ?? []
+      return { status, cursor: data?.cursor, secret: devices.find(({ id }) => id === first)?.exit_secret }
+    }
+    const before = await read(entry)
+    expect(before).toMatchObject({ status: 200, secret: undefined })
+    await fleet.setEntry(entry.name, true)
+    await setExit(exit.name, entry.name)
+    expect((await read(entry, before.cursor)).status).toBe(400)
+    const { cursor, secret = '' } = await read(entry)
+    expect([secret.length, (await read(entry, cursor)).status]).toEqual([64, 200])
+    expect((await read(other)).secret).toBeUndefined()
+    const show = async (of: string) => {
+      const { uuid } = keysOfExit(hmacSha256, secret, of)
+      const proof = proofOfKey(hmacSha256, uuid, entry.id, first, place(1))
+      const seen = {
+        device: first,
+        place: place(1),
+        active_at: 0,
+        is_new: true,
+        key: 'vless',
+        exit: of,
+        proof,
+      } as const
+      return (await vpn.gateways.places?.(entry.id, { places: [seen] }))?.length
+    }
+    expect([await show(exit.id), await show(other.id), await show('nod_made_up')]).toEqual([0, 1, 1])
+    await setExit(exit.name, null)
+    expect(await show(exit.id)).toBe(1)
+    await fleet.setEntry(entry.name, false)
+    expect((await read(entry, cursor)).status).toBe(400)
+    expect((await read(entry)).secret).toBeUndefined()
   })
 
   test('removing a device frees the slots of its machines, and silent machines are forgotten', async () => {

@@ -75,7 +75,7 @@ async function toState(
   page: Page,
   mark: string | undefined,
   tables: readonly StateTable[],
-  { id: node, kind }: Node,
+  node: Node,
 ): Promise<StatePage> {
   const mode = await deps.customers.mode()
   const catalogue = await deps.pricing.find()
@@ -94,7 +94,9 @@ async function toState(
       subusers: catalogue?.premium.speedMegabits ?? null,
     },
     ...(tables.some(({ name }) => name === 'devices') && { grace: deps.grace() }),
-    ...(kind === 'gateway' && { password_keys: (await deps.fleet.acceptedPasswordKeys()).map((key) => key.toHex()) }),
+    ...(node.kind === 'gateway' && {
+      password_keys: (await deps.fleet.acceptedPasswordKeys()).map((key) => key.toHex()),
+    }),
     ranges: [],
     proxies: [],
     subusers: [],
@@ -103,7 +105,7 @@ async function toState(
     ...Object.fromEntries(
       tables.map((table, index) => [
         table.name,
-        [...rowsOf(table, page.given[index]), ...(table.always?.(node) ?? [])],
+        [...rowsOf(table, page.given[index]), ...(table.always?.(node.id) ?? [])],
       ]),
     ),
   })
@@ -126,6 +128,20 @@ function hold(deps: StateDeps, node: NodeId, signal: AbortSignal): { signal: Abo
 
 const readingOf = ({ readings }: StateDeps, { kind }: Node, { isForVpn }: StateRequest) =>
   readings[kind === 'gateway' && isForVpn === true ? 'vpnGateway' : kind]
+
+/**
+ * What cursors of a node begin with. An entry reads secrets of VPN devices that other gateways do not get: a gateway
+ * that becomes an entry, or is none any more, reads the whole state again.
+ */
+const beginningFor = ({ id, kind, entry }: Node, { isForVpn }: StateRequest): string =>
+  kind === 'gateway' && isForVpn === true && entry === id ? 'entry ' : ''
+
+function cursorOfFeed(cursor: string | undefined, beginning: string): string | undefined {
+  if (cursor === undefined) return undefined
+  // The feed refuses a cursor with a beginning that is not expected.
+  if (!cursor.startsWith(beginning)) throw refuseField('cursor', 'node_cursor')
+  return cursor.slice(beginning.length)
+}
 
 type StateRequest = {
   readonly cursor?: string | undefined
@@ -157,11 +173,13 @@ async function compareMarks(deps: StateDeps, node: Node, request: StateRequest):
 async function read(
   deps: StateDeps,
   node: Node,
-  request: StateRequest,
+  asked: StateRequest,
   signal: AbortSignal,
   stillMay: () => Promise<void>,
 ): Promise<StatePage> {
-  const { tables, feed, watch } = readingOf(deps, node, request)
+  const { tables, feed, watch } = readingOf(deps, node, asked)
+  const beginning = beginningFor(node, asked)
+  const request = { ...asked, cursor: cursorOfFeed(asked.cursor, beginning) }
   const untilAt = performance.now() + request.waitMs
   const held = hold(deps, node.id, signal)
   try {
@@ -177,7 +195,7 @@ async function read(
       if (page.count > 0 || page.more || leftMs <= 0 || held.signal.aborted) {
         // Committed after every row of the page: a database without these rows has no such mark.
         const mark = page.count > 0 ? await deps.timeline.cover() : newest
-        return await toState(deps, page, mark, tables, node)
+        return await toState(deps, { ...page, cursor: beginning + page.cursor }, mark, tables, node)
       }
       await watch.wait(wakeUps, leftMs, held.signal)
     }

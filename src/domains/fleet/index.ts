@@ -17,6 +17,7 @@ export {
   type NodeSide,
   numberOf,
   type Position,
+  type StateReader,
   type StateRow,
   type StateTable,
 } from './nodes.ts'

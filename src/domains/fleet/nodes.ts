@@ -26,6 +26,9 @@ export function numberOf({ id }: Position): number {
 /** The whole state of one thing that is sent to nodes, so that repeating it changes nothing. */
 export type StateRow<Shape = unknown> = { readonly id: string; readonly changedAt: number; readonly shape: Shape }
 
+/** The node that reads a page. */
+export type StateReader = { readonly id: string; readonly entry: string | null }
+
 /** The things of one sort that are sent to nodes, in the order of changes. */
 export type StateTable<Part extends StatePart = StatePart> = {
   readonly name: Part
@@ -35,7 +38,7 @@ export type StateTable<Part extends StatePart = StatePart> = {
    */
   readonly read: (after: Position, limit: number, thereOnly: boolean) => Promise<readonly StateRow<StateParts[Part]>[]>
   /** The part of a thing that this node may see. */
-  forNode?(shape: StateParts[Part], node: string): StateParts[Part]
+  forNode?(shape: StateParts[Part], node: StateReader): StateParts[Part]
   /** Things on every page that this node reads. */
   always?(node: string): readonly StateParts[Part][]
 }

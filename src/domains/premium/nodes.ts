@@ -183,7 +183,7 @@ const toExitRow = (of: Awaited<ReturnType<typeof changed>>[number]): StateRow<No
  * A supplier's password goes only to gateways that dial the supplier: the one that the exit belongs to, or all if it
  * belongs to none. The others reach it through that gateway without credentials.
  */
-const withoutOthersPassword = (exit: NodeExit, node: string): NodeExit =>
+const withoutOthersPassword = (exit: NodeExit, { id: node }: { readonly id: string }): NodeExit =>
   exit.node === null || exit.node === node ? exit : { ...exit, credentials: null }
 
 const toOffered = (countries: 'any' | readonly string[]): string[] =>

@@ -46,7 +46,7 @@ export function createVpnNodes(deps: VpnDeps): NodeSide & Required<Pick<NodeSide
           const groups = await groupsFor(deps, found)
           return found.map((each) => withClosed(toRow(deps, each, blocked.has(each.customer)), each, groups))
         },
-        forNode: closeAt,
+        forNode: (shape, { id }) => closeAt(shape, id),
       },
     ],
 

@@ -1,7 +1,7 @@
 import { toEntrySecret, toExitsSecret } from '../../../core/device-exits.ts'
 import type { NodeDevice } from '../../../node-protocol/state.ts'
 import { ownerName } from '../../customers/rules.ts'
-import type { NodeSide, StateRow } from '../../fleet/index.ts'
+import type { NodeSide, StateReader, StateRow } from '../../fleet/index.ts'
 import { openAccessKeys, toDigests } from '../access-keys.ts'
 import { doctorDevice } from '../doctor-device.ts'
 import { takePlaces } from '../machines/places.ts'
@@ -28,7 +28,7 @@ export function createVpnGateways(deps: VpnDeps): NodeSide {
           const groups = await groupsFor(deps, found)
           return found.map((each) => withClosed(toRow(deps, each, blocked.has(each.customer)), each, groups))
         },
-        forNode: (shape, node) => withEntrySecret(deps, closeAt(shape, node), node),
+        forNode: (shape, node) => withEntrySecret(deps, closeAt(shape, node.id), node),
         always: (node) => [toDoctorRow(deps, node)],
       },
     ],
@@ -57,10 +57,11 @@ export function createVpnGateways(deps: VpnDeps): NodeSide {
   }
 }
 
-/** Adds the node's own secret of the device. The schema of the page drops the one from which it is made. */
-function withEntrySecret<Shape extends object>({ hmac }: VpnDeps, shape: Shape, node: string): Shape {
+/** Adds an entry's own secret of the device. The schema of the page drops the one from which it is made. */
+function withEntrySecret<Shape extends object>({ hmac }: VpnDeps, shape: Shape, node: StateReader): Shape {
   const secret: unknown = 'exits_secret' in shape ? shape.exits_secret : undefined
-  return typeof secret === 'string' ? { ...shape, exit_secret: toEntrySecret(hmac, secret, node) } : shape
+  if (typeof secret !== 'string' || node.entry !== node.id) return shape
+  return { ...shape, exit_secret: toEntrySecret(hmac, secret, node.id) }
 }
 
 /** The end of the year 9999. */
