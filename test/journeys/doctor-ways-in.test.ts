@@ -30,7 +30,7 @@ const tryProtocol = async (protocol: GatewayProtocol, at?: Awaited<ReturnType<ty
 const failureOf = (outcome: WayInOutcome) => (outcome.works ? undefined : outcome.stage)
 
 test.each([...gatewayProtocols])('doctor sees the shop’s answer through %s', async (protocol) => {
-  expect(await tryProtocol(protocol)).toMatchObject({ way: protocol, works: true })
+  expect(await tryProtocol(protocol)).toMatchObject({ way: `VPN ${protocol}`, works: true })
 })
 
 test('doctor finds the ways in for proxies of a gateway, without a login', async () => {
@@ -73,6 +73,12 @@ test('doctor names the step that failed: DNS, TCP, the certificate or the protoc
   expect(failureOf(await tryTlsProxy('https', { ...at, pin: null }))).toBe('certificate')
 })
 
+test('doctor names the address of the shop that did not answer through a protocol', async () => {
+  const shop = `http://127.0.0.1:${freePort()}`
+  const outcome = await tryDevice('vless', await pinned(), await keys(), new URL(shop))
+  expect(outcome).toMatchObject({ works: false, problem: expect.stringContaining(`the shop (${shop}) did not answer`) })
+})
+
 test('a program that only shows a web site fails every protocol', async () => {
   const port = freePort()
   const made = await makeCertificate('vpn')
@@ -101,7 +107,10 @@ test('doctor says per gateway which ways in work, which failed and which are off
     ({ of }) => of === `ways in of gateway ${name}`,
   )
   expect(advice.map(({ state, says }) => [state, says])).toEqual([
-    ['ok', 'http, socks5, https, h2, vless, trojan work from here; off: xhttp, websocket, http, naive, trusttunnel'],
+    [
+      'ok',
+      'http, socks5, https, h2, VPN vless, VPN trojan work from here; off: VPN xhttp, VPN websocket, VPN http, VPN naive, VPN trusttunnel',
+    ],
   ])
 })
 

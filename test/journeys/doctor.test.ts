@@ -45,7 +45,7 @@ test('doctor finds a running sandbox healthy, names each fault planted in it, an
   })
   expect(wrongButDisk()).toEqual([])
   expect(well.advice.map((each) => each.reason)).toContain('link_answers')
-  if (!well.roles.includes('vpn-node')) expect(JSON.stringify(well)).not.toMatch(/WireGuard|VPN/)
+  if (!well.roles.includes('vpn-node')) expect(JSON.stringify(well)).not.toMatch(/WireGuard|VPN node/)
   const states = new Map(well.advice.map((each) => [each.of, each.state]))
   for (const of of [
     `port ${env.TURNPIKE_PORT} of the shop`,
@@ -219,8 +219,11 @@ test('doctor knows the TLS port of a gateway with a site by its certificate, and
     const { out } = await runCommand(['doctor', '--role', 'gateway', '--json'], { ...env, TURNPIKE_GATEWAY_HOST: host })
     return (JSON.parse(out) as Report).advice
   }
-  const reasonOfPort = async () =>
-    (await adviceWith('shop.test')).find((each) => each.of === `port ${port} of the gateway over TLS`)?.reason
+  const reasonOfPort = async () => {
+    const found = (await adviceWith('shop.test')).find((each) => each.of === `port ${port} of the gateway over TLS`)
+    if (found?.reason !== 'port_ours') expect(found?.says).toContain(`at 127.0.0.1:${port}`)
+    return found?.reason
+  }
   const reasonWith = async (certificate: Made) => {
     const server = Bun.serve({ hostname: '127.0.0.1', port, tls: certificate, fetch: () => new Response('a site') })
     const reason = await reasonOfPort()

@@ -162,7 +162,9 @@ async function lookAtPorts(config: Config, checked: readonly Role[]): Promise<Ad
     checked.map(async (role) => {
       const unit = `turnpike-${role}`
       const served = await Promise.all(
-        portsOf(config, role).map((port) => lookAtPort(port, (of) => wrong(of, 'port_free', { unit }))),
+        portsOf(config, role).map((port) =>
+          lookAtPort(port, (of, asked) => wrong(of, 'port_free', { ...asked, unit })),
+        ),
       )
       const metrics = metricsAddressOf(config, role)
       const isRunning = role === 'vpn-node' ? runsVpnNode(config) : served.every((each) => each.state === 'ok')
@@ -206,15 +208,17 @@ function ownFingerprint(config: Config): Pick<Port, 'isOurs'> | undefined {
   return { isOurs: { fingerprint: new X509Certificate(own.cert).fingerprint256 } }
 }
 
-async function lookAtPort(port: Port, whenFree: (of: DoctorSubject) => Advice): Promise<Advice> {
+type AskedPort = { readonly setting: string; readonly at: string }
+
+async function lookAtPort(port: Port, whenFree: (of: DoctorSubject, asked: AskedPort) => Advice): Promise<Advice> {
   const of = subject.port(port.number, port.of)
-  const setting = portSettings[port.of]
+  const host = new URL(port.url).hostname.replace(/^\[|\]$/g, '')
+  const asked = { setting: portSettings[port.of], at: hostAndPort(host, port.number) }
   const { isOurs } = port
   if ('fingerprint' in isOurs) {
-    const { hostname } = new URL(port.url)
-    const { fingerprint, problem } = await certificateOf(hostname.replace(/^\[|\]$/g, ''), port.number)
-    if (fingerprint === undefined) return isRefused(problem) ? whenFree(of) : wrong(of, 'port_strange', { setting })
-    return fingerprint === isOurs.fingerprint ? ok(of, 'port_ours') : wrong(of, 'port_taken', { setting })
+    const { fingerprint, problem } = await certificateOf(host, port.number)
+    if (fingerprint === undefined) return isRefused(problem) ? whenFree(of, asked) : wrong(of, 'port_strange', asked)
+    return fingerprint === isOurs.fingerprint ? ok(of, 'port_ours') : wrong(of, 'port_taken', asked)
   }
   try {
     // This only detects Turnpike; the certificate is checked below.
@@ -222,10 +226,10 @@ async function lookAtPort(port: Port, whenFree: (of: DoctorSubject) => Advice): 
     const init = { ...anyone, signal: AbortSignal.timeout(answerWithinMs), redirect: 'manual' } as const
     const answer = await fetch(port.url, init)
     const text = `${JSON.stringify(Object.fromEntries(answer.headers))}${await answer.text()}`
-    return isOurs.test(text) ? ok(of, 'port_ours') : wrong(of, 'port_taken', { setting })
+    return isOurs.test(text) ? ok(of, 'port_ours') : wrong(of, 'port_taken', asked)
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : ''
-    return isRefused(code) ? whenFree(of) : wrong(of, 'port_strange', { setting })
+    return isRefused(code) ? whenFree(of, asked) : wrong(of, 'port_strange', asked)
   }
 }
 

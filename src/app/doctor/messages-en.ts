@@ -253,18 +253,22 @@ export const sentences = {
   file_good: (of: { names: readonly string[]; days: number }) =>
     pair(`it is for ${of.names.join(', ')} and valid for ${of.days} days`, ''),
   port_ours: pair('Turnpike answers there', ''),
-  port_taken: (of: { setting: string }) =>
-    pair('another program has it', `"ss -ltnp" shows which one: end it, or set another port with ${of.setting}`),
-  port_free: (of: { unit: string }) =>
+  port_taken: (of: { setting: string; at: string }) =>
     pair(
-      'no program listens there: this role does not run',
-      `run "systemctl start ${of.unit}" ("turnpike" if one unit runs all roles), and read its log`,
+      `another program answers at ${of.at}`,
+      `"ss -ltnp" shows which one: end it, or set another port with ${of.setting}`,
+    ),
+  port_free: (of: { unit: string; setting: string; at: string }) =>
+    pair(
+      `no program listens at ${of.at}: this role does not run, or ${of.setting} of this shell is not its own`,
+      `run "systemctl start ${of.unit}" ("turnpike" if one unit runs all roles) and read its log, ` +
+        `or set ${of.setting} as in the role's settings`,
     ),
   metrics_port_free: (of: { unit: string }) =>
     pair('the process runs and serves no metrics', `look for "metrics not served" in "journalctl -u ${of.unit}"`),
-  port_strange: (of: { setting: string }) =>
+  port_strange: (of: { setting: string; at: string }) =>
     pair(
-      'the program that has it does not answer as Turnpike does',
+      `the program at ${of.at} does not answer as Turnpike does`,
       `"ss -ltnp" shows which one: restart Turnpike if it is Turnpike, else set another port with ${of.setting}`,
     ),
   listens_on_one: (of: { address: string; prefix: string }) =>

@@ -251,19 +251,20 @@ export const russianSentences: DoctorSentences = {
   port_ours: pair('там отвечает Turnpike', ''),
   port_taken: (of) =>
     pair(
-      'занят другой программой',
+      `на ${of.at} отвечает другая программа`,
       `какой — показывает "ss -ltnp": остановите её или задайте другой порт в ${of.setting}`,
     ),
   port_free: (of) =>
     pair(
-      'там никто не слушает: эта роль не работает',
-      `выполните "systemctl start ${of.unit}" ("turnpike", если все роли в одном юните) и прочитайте журнал`,
+      `${of.at} никто не слушает: эта роль не работает, или ${of.setting} в этой оболочке не тот, что у роли`,
+      `выполните "systemctl start ${of.unit}" ("turnpike", если все роли в одном юните) и прочитайте журнал ` +
+        `или задайте ${of.setting} как в настройках роли`,
     ),
   metrics_port_free: (of) =>
     pair('процесс работает, но не отдаёт метрики', `найдите "metrics not served" в "journalctl -u ${of.unit}"`),
   port_strange: (of) =>
     pair(
-      'программа на этом порту отвечает не как Turnpike',
+      `программа на ${of.at} отвечает не как Turnpike`,
       `какая — показывает "ss -ltnp": если это Turnpike, перезапустите его, иначе задайте другой порт в ${of.setting}`,
     ),
   listens_on_one: (of) =>

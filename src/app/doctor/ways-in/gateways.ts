@@ -3,7 +3,7 @@ import { isServing, type Node } from '../../../domains/fleet/rules.ts'
 import type { Services } from '../../shop/services.ts'
 import { type Advice, ok, wrong } from '../advice.ts'
 import { subject } from '../subjects.ts'
-import { tryDevice, tryProxy, tryTlsProxy, type WayInOutcome } from './probe.ts'
+import { tryDevice, tryProxy, tryTlsProxy, vpnWay, type WayInOutcome } from './probe.ts'
 import type { Spot, TlsSpot } from './tls.ts'
 
 /** Gateways at a time: each is opened in up to eleven ways. */
@@ -39,7 +39,7 @@ async function lookAtGateway({ vpn }: Services, node: Node, usual: Spot, shop: U
     ...(at ? [tryTlsProxy('https', at), tryTlsProxy('h2', at)] : []),
     ...(atLinks ? served.map((protocol) => tryDevice(protocol, atLinks, keys, shop)) : []),
   ])
-  const off = atLinks ? gatewayProtocols.filter((each) => !served.includes(each)) : []
+  const off = atLinks ? gatewayProtocols.filter((each) => !served.includes(each)).map(vpnWay) : []
   return adviseWaysIn(node.name, outcomes, off)
 }
 

@@ -67,14 +67,17 @@ async function askShop(line: Duplex, shop: URL, sockets: OpenSockets): Promise<v
   const text = await readText(stream, isHealthy)
   if (isHealthy(text)) return
   const said = text === '' ? 'nothing came back' : `the answer begins with ${JSON.stringify(text.slice(0, 40))}`
-  throw new WayInFailed('protocol', `the shop did not answer through it: ${said}`)
+  throw new WayInFailed('protocol', `the shop (${shop.origin}) did not answer through it: ${said}`)
 }
+
+/** Proxies and VPN devices both have a way in by HTTP. */
+export const vpnWay = (protocol: GatewayProtocol): string => `VPN ${protocol}`
 
 /** Whether the shop answers the device of `doctor` through a protocol of a gateway. */
 export function tryDevice(protocol: GatewayProtocol, at: TlsSpot, keys: DoctorKeys, shop: URL): Promise<WayInOutcome> {
   const port = Number(shop.port) || (shop.protocol === 'https:' ? 443 : 80)
   const to = { host: shop.hostname.replace(/^\[|\]$/g, ''), port }
-  return attempt(protocol, at, async (sockets) => {
+  return attempt(vpnWay(protocol), at, async (sockets) => {
     const line = sockets.keep(await openDeviceStream(protocol, at, keys, to, sockets))
     line.on('error', () => {})
     await askShop(line, shop, sockets)
