@@ -280,8 +280,8 @@ export const en = {
   node_is_exit: (of: { name: string }) =>
     `Customers of ${of.name} enter at another gateway. End that first: "turnpike node exit ${of.name}".`,
   entry_in_use: (of: { count: number }) =>
-    `Customers of ${of.count === 1 ? '1 other gateway' : `${of.count} other gateways`} enter here. Give these ` +
-    'gateways another entry first, with "turnpike node exit".',
+    `Customers of ${of.count === 1 ? '1 other gateway' : `${of.count} other gateways`} enter here. End each path ` +
+    'first with "turnpike node exit NAME", or give the gateway another entry with "--via".',
   invalid_join_key:
     'This join key is not valid: it is unknown, expired or used. "turnpike node key NAME" creates a new one.',
   node_secret_invalid:
