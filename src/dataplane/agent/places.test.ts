@@ -56,6 +56,47 @@ test('ask() admits a machine while the shop cannot be reached', async () => {
   expect(await reports.ask(one)).toBe(true)
 })
 
+test('ask() admits a machine if the shop answers 503, and refuses it if the shop answers 429', async () => {
+  let status = 503
+  const { reports, timing } = open(() => {
+    throw new LinkError('unreachable', 'busy', status)
+  })
+  expect(await reports.ask(one)).toBe(true)
+  status = 429
+  expect(await reports.ask(two)).toBe(false)
+  await timing.advance(placeReportMs)
+  expect(await reports.ask(one)).toBe(true)
+  status = 503
+  expect(await reports.ask(two)).toBe(true)
+})
+
+test('ask() answers for a refused machine itself for 5 s', async () => {
+  const { reports, timing, sent } = open(({ places }) => places)
+  for (let time = 0; time < 100; time += 1) expect(await reports.ask(one)).toBe(false)
+  expect(sent).toHaveLength(1)
+  await timing.advance(5000)
+  expect(await reports.ask(one)).toBe(false)
+  expect(sent).toHaveLength(2)
+})
+
+test('ask() asks for 8 new machines of one device at once and 4 a second, and for other devices as well', async () => {
+  const { reports, timing, sent } = open(({ places }) => places)
+  let asked = 0
+  const machineOf = (device: string) => ({ ...one, device, place: `4${String((asked += 1)).padStart(16, '0')}` })
+  const flood = async () => {
+    for (let time = 0; time < 100; time += 1) expect(await reports.ask(machineOf('dev_1'))).toBe(false)
+    return sent.length
+  }
+  expect(await flood()).toBe(8)
+  reports.touch([{ ...one, at: -placeReportMs }])
+  await reports.ask(one)
+  expect(sent).toHaveLength(9)
+  await timing.advance(1000)
+  expect(await flood()).toBe(13)
+  await reports.ask(machineOf('dev_2'))
+  expect(sent).toHaveLength(14)
+})
+
 test('active machines are reported every 8 s, and a refused one is cut', async () => {
   const { reports, timing, sent, lost } = open(({ places }) => places)
   reports.touch([{ ...one, at: 3 }])
