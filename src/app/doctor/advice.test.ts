@@ -14,6 +14,7 @@ import {
   adviseMode,
   adviseNode,
   adviseOwnCertificate,
+  advisePath,
   advisePostgres,
   adviseProxies,
   adviseRanges,
@@ -225,6 +226,19 @@ test('the doctor fails an exit that is down, notes one without a report, and say
 test('the doctor fails a clock that differs by more than 5 s from the clock of the shop', () => {
   expect(adviseShopClock(5000)).toEqual([])
   expect(adviseShopClock(-6000)[0]).toMatchObject({ state: 'wrong', says: 'it is 6 s behind the clock of the shop' })
+})
+
+test('the doctor notes a path that is up and whose exit VPN links do not name, for lack of a name in its certificate', () => {
+  const host = 'fra-1.example.net'
+  const report = { id: 'nod_1', isUp: true, sinceAt: nowMs, reason: '' }
+  const adviceFor = (tls: { host: string; port: number; browserHost: null } | null, isForVpn = true) => {
+    const exit = { name: 'fra-1', endpoint: { host, port: 10_800 }, health: { tls } }
+    return advisePath({ entry: { name: 'msk-1', health: { tls: null, isForVpn } }, exit, over: 'tls', report })
+  }
+  expect(adviceFor(null)).toMatchObject({ state: 'note', reason: 'path_unnamed', params: { host } })
+  expect(adviceFor(null).todo).toContain(`its host (${host}) as subject alternative name`)
+  expect(adviceFor({ host, port: 10_443, browserHost: null }).reason).toBe('path_up')
+  expect(adviceFor(null, false).reason).toBe('path_up')
 })
 
 test('the doctor answers in Russian if the first of LC_ALL, LC_MESSAGES and LANG that is set is Russian', () => {

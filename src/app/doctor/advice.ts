@@ -109,12 +109,21 @@ export function adviseRanges(
     : [ok(subject.stock, 'ranges_served', { slots })]
 }
 
+type PathEnd = Pick<Node, 'name'> & { readonly health: Pick<Health, 'tls' | 'isForVpn'> | null }
+type Path = Pick<HopPath, 'over' | 'report'> & {
+  readonly entry: PathEnd
+  readonly exit: PathEnd & Pick<Node, 'endpoint'>
+}
+
 /** The path of a gateway's customers from their entry. */
-export function advisePath({ entry, exit, over, report }: HopPath): Advice {
+export function advisePath({ entry, exit, over, report }: Path): Advice {
   const of = subject.path(entry.name, exit.name)
   if (over === 'plain') return note(of, 'path_plain')
   if (!report) return note(of, 'path_unknown')
-  return report.isUp ? ok(of, 'path_up') : wrong(of, 'path_down', { reason: report.reason })
+  if (!report.isUp) return wrong(of, 'path_down', { reason: report.reason })
+  // The hop needs no name, but VPN links list gateways with one.
+  const isUnnamed = entry.health?.isForVpn === true && exit.health?.tls === null
+  return isUnnamed ? note(of, 'path_unnamed', { host: exit.endpoint?.host ?? '' }) : ok(of, 'path_up')
 }
 
 const maxExitsNamed = 5

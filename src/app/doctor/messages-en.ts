@@ -351,6 +351,12 @@ export const sentences = {
       `the entry has no TLS connection to the exit: ${of.reason}`,
       'check the exit’s TLS port (TURNPIKE_GATEWAY_TLS_PORT), its endpoint ("turnpike node endpoint") and the firewall',
     ),
+  path_unnamed: (of: { host: string }) =>
+    pair(
+      'the hop is up, but VPN links do not name the exit: its certificate has no name that is its host',
+      `give the exit a certificate with its host${of.host && ` (${of.host})`} as subject alternative name, and compare ` +
+        '"turnpike node endpoint" with it',
+    ),
   path_unknown: pair(
     'the entry has not reported the state of this path',
     'look again in a minute with "turnpike node show"',

@@ -339,6 +339,12 @@ export const russianSentences: DoctorSentences = {
       `у входа нет соединения TLS с выходом: ${of.reason}`,
       'проверьте порт TLS выхода (TURNPIKE_GATEWAY_TLS_PORT), его адрес ("turnpike node endpoint") и межсетевой экран',
     ),
+  path_unnamed: (of) =>
+    pair(
+      'соединение есть, но ссылки VPN не называют выход: в его сертификате нет имени, равного его адресу',
+      `дайте выходу сертификат с его адресом${of.host && ` (${of.host})`} в subjectAltName и сверьте с ним ` +
+        '"turnpike node endpoint"',
+    ),
   path_unknown: pair('вход ещё не сообщил состояние этого пути', 'посмотрите через минуту: "turnpike node show"'),
   path_plain: pair(
     'переход идёт через открытый порт: выход не сообщил порт TLS',
