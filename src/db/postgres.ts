@@ -64,7 +64,7 @@ export function openPostgres(
       noting(
         pace === 'unhurried'
           ? transact(server, settingOf(unhurried, work), unhurriedSilentMs)
-          : transact(server, work, limits.silentMs),
+          : transact(server, work, limits.silentMs, pace === 'unreplicated' ? 'unreplicated' : 'writing'),
       ),
     transactLong: (work) => noting(transact(server, settingOf(byIndex, work), unhurriedSilentMs)),
     findWriteProblem: () => writes.check(),
@@ -127,19 +127,27 @@ const settingOf =
 /** A snapshot's reader may have side effects, so it is never retried. */
 async function readOnce<Result>(server: Connections, work: Work<Result>): Promise<Result> {
   try {
-    return await attemptOnce(server, snapshotBegin, work, unhurriedSilentMs)
+    return await attemptOnce(server, 'snapshot', work, unhurriedSilentMs)
   } catch (error) {
     throw toPublic(causeOf(error))
   }
 }
 
-const snapshotBegin = 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY'
-const writingBegin = 'BEGIN READ WRITE'
+const begins = {
+  snapshot: ['BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY'],
+  writing: ['BEGIN READ WRITE'],
+  unreplicated: ['BEGIN READ WRITE', 'SET LOCAL synchronous_commit = off'],
+} as const
 
-async function transact<Result>(server: Connections, work: Work<Result>, silentMs: number): Promise<Result> {
+async function transact<Result>(
+  server: Connections,
+  work: Work<Result>,
+  silentMs: number,
+  kind: 'writing' | 'unreplicated' = 'writing',
+): Promise<Result> {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await attemptOnce(server, writingBegin, work, silentMs)
+      return await attemptOnce(server, kind, work, silentMs)
     } catch (error) {
       const isStale = error instanceof Stale
       if (!(isStale || isRetriable(error)) || attempt >= maxAttempts) throw toPublic(causeOf(error))
@@ -152,7 +160,7 @@ async function transact<Result>(server: Connections, work: Work<Result>, silentM
 
 const causeOf = (error: unknown): unknown => (error instanceof Stale ? error.cause : error)
 
-/** A connection, and for a transaction that writes its permit. */
+/** A connection, and for a transaction whose commit may wait for a standby its permit. */
 async function takeLine({ pool, permits }: Connections, isWriting: boolean) {
   const waitedMs = isWriting ? await permits.take() : 0
   const release = (): void => {
@@ -220,12 +228,13 @@ function openTx({ dispatch }: Speech) {
 
 async function attemptOnce<Result>(
   server: Connections,
-  begin: string,
+  kind: keyof typeof begins,
   work: Work<Result>,
   silentMs: number,
 ): Promise<Result> {
   const { pool } = server
-  const isWriting = begin === writingBegin
+  // Its commit is confirmed by the standbys.
+  const isWriting = kind === 'writing'
   const { line, giveBack } = await takeLine(server, isWriting)
   const listener = silentMs === pool.limits.silentMs ? line.listener : line.listenFor(silentMs)
   const speech = speakOn(line, listener)
@@ -233,7 +242,7 @@ async function attemptOnce<Result>(
   const { tx, end, abandon } = openTx(speech)
   let outcome: CommitOutcome | undefined
   try {
-    void dispatch(begin)
+    for (const each of begins[kind]) void dispatch(each)
     noteBackend(line, dispatch)
     const result = await work(tx)
     const { hasWritten } = end()

@@ -2,7 +2,9 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { Detour } from '../../test/harness/detour.ts'
 import { refusalOf } from '../../test/harness/failure.ts'
 import { freePort } from '../../test/harness/gateway.ts'
+import { joinNode, reportOf } from '../../test/harness/node.ts'
 import { type Postgres, startPostgres } from '../../test/harness/postgres.ts'
+import { startService } from '../../test/harness/service.ts'
 import { untilTrue } from '../../test/harness/turnpike.ts'
 import { until } from '../../test/harness/until.ts'
 import { addCustomer, buy, wire } from '../../test/harness/wired.ts'
@@ -308,5 +310,38 @@ describe('a PostgreSQL server with a synchronous standby', () => {
     expect(await onStandby(() => former.first('SELECT 1 AS one'))).toMatchObject({ one: 1 })
     expect(former.reads).toEqual({ standby: 0, primary: 1 })
     await other.close()
+  })
+
+  test('while no standby confirms, a new customer reads over HTTP, a node that reports is seen, and a purchase is refused', async () => {
+    await ask('CREATE DATABASE shop')
+    const { href } = new URL('shop', primary.url)
+    const settings = { TURNPIKE_DATABASE_URL: href, TURNPIKE_RATE_READS: '600', TURNPIKE_RATE_CHARGES: '600' }
+    const shop = await startService('postgres', { ...settings, TURNPIKE_DATABASE_CONNECTIONS: '8' }, undefined, false)
+    const node = await joinNode(shop)
+    const seenSql = 'SELECT last_seen_at AS at FROM nodes WHERE id = $1'
+    const seenAt = async () => (await shop.services.db.first<{ at: bigint }>(seenSql, [node.id]))?.at ?? 0n
+    const { token } = await shop.newCustomer(1_000n)
+    const other = await shop.newCustomer(1_000n)
+    standby.hang()
+    // Commits that wait use up all permits of the shop.
+    const stalled = Promise.allSettled(
+      Array.from({ length: writers }, () => shop.services.db.transact((tx) => tx.first('SELECT 1'))),
+    )
+    await untilTrue(async () => (await waiting()) >= writers)
+    const order = { country_code: 'DE', period: 7, count: 1, ipv: 4 }
+    // 40 reads are more than one prefetch of 30 tokens.
+    for (let read = 0; read < 40; read += 1) expect((await shop.get('/balance', { token })).status).toBe(200)
+    expect((await shop.get('/dedicated/list', { token: other.token })).status).toBe(200)
+    const seenBefore = await seenAt()
+    shop.clock.advance(7_000)
+    const report = reportOf({ proxies: [{ id: 1, received: 1, sent: 1 }] })
+    const buying = shop.post('/dedicated/buy', order, { token, key: 'stalled' })
+    // The counts are refused, and the node is there nevertheless.
+    expect(await node.ask('POST', 'report', report)).toMatchObject({ status: 503 })
+    expect(await seenAt()).toBeGreaterThan(seenBefore)
+    expect((await buying).status).toBe(503)
+    standby.resume()
+    await stalled
+    await shop.stop()
   })
 })

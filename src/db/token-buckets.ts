@@ -19,8 +19,6 @@ function bucketsIn(db: Database, clock: Clock, purpose: string, rate: TokenBucke
 
   async function move(name: string, want: number, mayBeLess = true): Promise<{ taken: number; level: number }> {
     return db.transact(async (tx) => {
-      // Losing this in a power failure only resets a limit.
-      tx.send('SET LOCAL synchronous_commit = off')
       const bucket = toBucket(purpose, name)
       const backAt = await lockBucket(tx, bucket)
       const nowUs = toUs(clock())
@@ -30,7 +28,8 @@ function bucketsIn(db: Database, clock: Clock, purpose: string, rate: TokenBucke
       const taken = want <= available ? BigInt(want) : mayBeLess ? available : 0n
       tx.send('UPDATE rate_buckets SET back_at = $2 WHERE name = $1', [bucket, from + taken * eachUs])
       return { taken: Number(taken), level: Number(nowUs + fullUs - from - taken * eachUs) / Number(eachUs) }
-    })
+      // Losing this in a power failure or a failover only resets a limit.
+    }, 'unreplicated')
   }
 
   return {

@@ -21,6 +21,13 @@ export type Tx = Reader & {
 }
 
 /**
+ * `unhurried` allows half an hour per statement. `unreplicated` is for bookkeeping that may be lost in a failover or a
+ * power failure, such as rate limits: on PostgreSQL its commit waits for no standby and no disk, and takes no permit of
+ * those that commits which wait have used up.
+ */
+export type Pace = 'unhurried' | 'unreplicated'
+
+/**
  * One SQL text for both engines: parameters `$1`, `$2`, …; BIGINT and BYTEA; `FOR UPDATE`, which SQLite omits because
  * its writer has the whole database.
  */
@@ -28,9 +35,9 @@ export type Database = Reader & {
   readonly engine: 'sqlite' | 'postgres'
   /**
    * Runs `work` in one transaction and returns after its commit is on disk. `work` may be repeated after a deadlock, so
-   * SQL must be its only effect. `unhurried` allows half an hour per statement.
+   * SQL must be its only effect.
    */
-  transact<Result>(work: (tx: Tx) => Promise<Result>, pace?: 'unhurried'): Promise<Result>
+  transact<Result>(work: (tx: Tx) => Promise<Result>, pace?: Pace): Promise<Result>
   /** The same for jobs over very many rows: a statement may take minutes. */
   transactLong<Result>(work: (tx: Tx) => Promise<Result>): Promise<Result>
   /** Runs several reads on one snapshot; they may take longer than a sale. */

@@ -375,15 +375,16 @@ async function takeReport(deps: NodeHttpDeps, node: Node, body: ReportBody, tls:
   if (reportParts.some((part) => body[part].length > 0 && !parts.includes(part))) throw wrongKind(node.kind)
   const { verdict } = await deps.timeline.look(body.mark)
   if (verdict === 'expired') await deps.fleet.awaitState(node.id)
+  const isForVpn = body.tls?.vpn === true && sides.some((side) => side.isForVpn === true)
+  const health = body.health && { ...toHealth(body, body.health), tls, ...(isForVpn && { isForVpn }) }
+  // Before the parts, whose commits wait for the standbys of the database: a node that calls is there meanwhile too. A
+  // draining process accepts no tunnels, so its report alone does not make the node sellable.
+  if (body.draining !== true) await deps.fleet.seen(node.id, { version: body.version, health }, node.joinedAt)
+  else if (health) await deps.fleet.noteDraining(node.id, health)
   let answered: Omit<ReportAnswer, 'now'> = { replaced: false, allowances: [] }
   for (const side of sides) answered = (await side.report(node.id, body)) ?? answered
   // Only a mark of this life shows that the node has read the state of this life.
   if (body.vanished && verdict === 'known') await noteLost(deps, node, body.vanished)
-  const isForVpn = body.tls?.vpn === true && sides.some((side) => side.isForVpn === true)
-  const health = body.health && { ...toHealth(body, body.health), tls, ...(isForVpn && { isForVpn }) }
-  // A draining process accepts no tunnels, so its report alone does not make the node sellable.
-  if (body.draining !== true) await deps.fleet.seen(node.id, { version: body.version, health }, node.joinedAt)
-  else if (health) await deps.fleet.noteDraining(node.id, health)
   return { now: deps.clock(), ...answered }
 }
 

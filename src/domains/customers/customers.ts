@@ -195,7 +195,7 @@ export async function isUnusedIn(deps: CustomersDeps, tx: Tx, id: CustomerId): P
   return seq === 0 && !(await store.hadToken(tx, id))
 }
 
-/** Writes token uses down. A crash loses at most those since the last call. */
+/** Writes token uses down. A crash or a failover loses at most those since the last call. */
 export async function noteUses(deps: CustomersDeps): Promise<void> {
   // Sorted, so that two processes that write at once take row locks in one order.
   const noted = [...deps.uses].toSorted(([one], [other]) => (one < other ? -1 : 1))
@@ -203,7 +203,7 @@ export async function noteUses(deps: CustomersDeps): Promise<void> {
   if (noted.length === 0) return
   await deps.db.transact(async (tx) => {
     for (const [id, { at, from }] of noted) await store.noteUse(tx, id, at, from ? formatAddress(from) : null)
-  })
+  }, 'unreplicated')
 }
 
 /**

@@ -139,14 +139,15 @@ export async function seen(
     if (!report.health) return undefined
     store.writeHealth(tx, id, report.health)
     return sample(tx, deps.sampled, id, report.health, deps.clock())
-  })
+    // The next call repeats it.
+  }, 'unreplicated')
   if (slot !== undefined) deps.sampled.set(id, slot)
   deps.lists.clear()
 }
 
 /** Records the report of a process that drains after a takeover. It accepts no tunnels, so it is no sign of life. */
 export const noteDraining = (deps: FleetDeps, id: NodeId, health: HealthReport): Promise<void> =>
-  deps.db.transact(async (tx) => store.writeDraining(tx, id, health, deps.clock()))
+  deps.db.transact(async (tx) => store.writeDraining(tx, id, health, deps.clock()), 'unreplicated')
 
 /** The figures of each node's earlier processes, by node. A draining process reports every 2 s, as a gateway does. */
 export async function earlierFigures(deps: FleetDeps): Promise<ReadonlyMap<string, EarlierFigures>> {

@@ -1,6 +1,6 @@
 import type { Sha256 } from '../../core/chain.ts'
 import type { Clock } from '../../core/time.ts'
-import type { Database, Reader, Tx, Value } from '../../db/transaction.ts'
+import type { Database, Pace, Reader, Tx, Value } from '../../db/transaction.ts'
 import { type Action, toEntry, toolActor, withOutcome } from './rules.ts'
 import * as store from './store.ts'
 
@@ -96,7 +96,7 @@ function createTransact(deps: ActingDeps): Database['transact'] {
     return result
   }
 
-  async function transactAs<Result>(acting: Acting, work: (tx: Tx) => Promise<Result>, pace?: 'unhurried') {
+  async function transactAs<Result>(acting: Acting, work: (tx: Tx) => Promise<Result>, pace?: Pace) {
     let isNotedHere = false
     const withdraw = (): void => {
       if (isNotedHere) acting.isNoted = false
@@ -122,11 +122,13 @@ function createTransact(deps: ActingDeps): Database['transact'] {
     }
   }
 
-  function transact<Result>(work: (tx: Tx) => Promise<Result>, pace?: 'unhurried'): Promise<Result> {
+  function transact<Result>(work: (tx: Tx) => Promise<Result>, pace?: Pace): Promise<Result> {
     const acting = along.get()
     if (acting?.whole) return takePart(acting.whole, work)
     if (acting?.isDryRun) return rollBack(db, work)
-    return acting && !acting.isNoted ? transactAs(acting, work, pace) : db.transact(work, pace)
+    // The log entry of an action is replicated, so it is not written with bookkeeping.
+    const isAction = acting && !acting.isNoted && pace !== 'unreplicated'
+    return isAction ? transactAs(acting, work, pace) : db.transact(work, pace)
   }
   return transact
 }

@@ -36,7 +36,7 @@ export function createRequestLog({ db, clock }: { readonly db: Database; readonl
     if (rows.length === 0) return
     waiting = []
     waitingOf = new Map()
-    await db.transact((tx) => store.insertRequests(tx, rows))
+    await db.transact((tx) => store.insertRequests(tx, rows), 'unreplicated')
     for (const [name, of] of Map.groupBy(rows, (row) => `${kindOf(row)} ${row.customer}`)) {
       const count = (written.get(name) ?? trimEvery) + of.length
       const [first] = of

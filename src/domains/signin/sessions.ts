@@ -433,7 +433,7 @@ export async function load(deps: SessionDeps, kind: OwnerKind, secret: string | 
 export async function touch(deps: SessionDeps, session: Session): Promise<void> {
   const nowMs = deps.clock()
   if (nowMs - session.usedAt < touchEveryMs) return
-  await deps.db.transact((tx) => store.touchSession(tx, session.id, nowMs))
+  await deps.db.transact((tx) => store.touchSession(tx, session.id, nowMs), 'unreplicated')
   deps.known.clear()
 }
 
