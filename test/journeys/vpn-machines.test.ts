@@ -140,6 +140,31 @@ describe.each([...engines])('machines of VPN devices on %s', (engine) => {
     expect((await read(entry)).secret).toBeUndefined()
   })
 
+  test('machines of a node are taken one request at a time with 100 waiting, and 20,000 at once', async () => {
+    const node = await joinNode(service)
+    const ask = (places: PlacesBody['places']) => node.ask('POST', 'places', { places })
+    const { first: device } = await subscribe()
+    const { uuid } = await keysOfDevice(service, device)
+    const proof = proofOfKey(hmacSha256, uuid, node.id, device, place(1))
+    const shown = { device, place: place(1), active_at: 0, is_new: true, key: 'vless', proof } as const
+    const written = Promise.withResolvers<void>()
+    const holding = service.services.db.transact(async (tx) => {
+      await tx.run('UPDATE vpn_subscriptions SET device_limit = device_limit')
+      await written.promise
+    })
+    const many = Array.from({ length: 102 }, () => ask([shown]))
+    const first = await Promise.race(many)
+    written.resolve()
+    await holding
+    expect(first).toMatchObject({ status: 503, error: { reason: 'database_busy' } })
+    expect((await Promise.all(many)).filter(({ status }) => status === 200)).toHaveLength(101)
+    const full = Array.from({ length: 500 }, () => ({ ...shown, device: 'unknown' }))
+    for (let sent = 500; sent < 20_000; sent += 500) expect((await ask(full)).status).toBe(200)
+    expect((await ask(full)).status).toBe(429)
+    service.clock.advance(250)
+    expect((await ask(full)).status).toBe(200)
+  })
+
   test('removing a device frees the slots of its machines, and silent machines are forgotten', async () => {
     const { first, second, report, post } = await subscribe()
     await report([[first, 1]])

@@ -1,8 +1,10 @@
 import { type Address, clientPrefixOf, formatAddress, readAddress } from '../../core/address.ts'
 import { maxInterfaceMegabits } from '../../core/bytes.ts'
+import { KeyedSemaphore } from '../../core/keyed-semaphore.ts'
 import type { Log } from '../../core/log.ts'
 import { Refusal, refuseField } from '../../core/refusal.ts'
 import type { Clock } from '../../core/time.ts'
+import { createTokenBuckets, secondsUntil } from '../../core/token-buckets.ts'
 import type { Customers } from '../../domains/customers/index.ts'
 import type { Fleet, NodeSide } from '../../domains/fleet/index.ts'
 import { type HealthReport, isAtOrBelow, type Node, type NodeKind } from '../../domains/fleet/rules.ts'
@@ -77,6 +79,8 @@ export const nodeBase = '/node/v1/'
 /** Each process of a node sends one report after the other. */
 const maxReportsAtOnce = 1 + maxBeside
 const maxReportBytes = 1024 * 1024
+const maxPlacesWaiting = 100
+const placeRate = { perSecond: 2000, burst: 20_000 }
 /** Known boots per node; a known boot does not count against the limit of new boots. */
 const maxKnownBoots = 64
 /** Interval at which a long poll marks a VPN node as seen. A gateway is marked by its reports. */
@@ -109,6 +113,10 @@ const openLimits = ({ clock, requestId }: NodeHttpDeps) => ({
   reporting: new Map<string, number>(),
   /** A hundred new machines of VPN devices in a second. */
   places: createRateLimit(6000, clock),
+  /** One request of a node at a time. A gateway without a place here gets 503, and admits its machine. */
+  placing: new KeyedSemaphore(1, maxPlacesWaiting),
+  /** Machines in these requests. A gateway reports active ones every 8 s. */
+  placed: createTokenBuckets(placeRate, clock),
   boots: createRateLimit(10, clock),
   bootsOf: new Map<string, Set<string>>(),
   hopKeys: createRateLimit(10, clock),
@@ -318,13 +326,27 @@ async function tried(deps: NodeServer, visit: Visit): Promise<unknown> {
 
 /** The device limit of VPN subscriptions holds over all gateways: each asks before a machine's first tunnel. */
 async function places(deps: NodeServer, visit: Visit): Promise<unknown> {
-  await limit(visit, deps.places, (await authenticate(deps, visit)).id)
+  const { id } = await authenticate(deps, visit)
+  await limit(visit, deps.places, id)
+  await deps.placing.acquire(id)
+  try {
+    return await readPlaces(deps, visit)
+  } finally {
+    deps.placing.release(id)
+  }
+}
+
+/** Not ahead of other work: a stolen gateway must not delay purchases. */
+async function readPlaces(deps: NodeServer, visit: Visit): Promise<unknown> {
   const body = readFields(placesBodySchema, await readBody(visit.request, maxReportBytes))
   const node = await authenticate(deps, visit)
   const takes = sidesOf(deps, node).flatMap((side) => side.places ?? [])
   if (takes.length === 0) throw wrongKind(node.kind)
+  const count = body.places.length
+  if (!deps.placed.take(node.id, 0, count))
+    throw rateLimited({ retryAfterSeconds: secondsUntil(placeRate, deps.placed.level(node.id), count) })
   const refused = []
-  for (const take of takes) refused.push(...(await deps.urgently(() => take(node.id, body))))
+  for (const take of takes) refused.push(...(await take(node.id, body)))
   return placesAnswerSchema.parse({ refused })
 }
 
