@@ -28,6 +28,7 @@ describe.each([...enginesOf('sqlite')])('the public page on %s', (engine) => {
     expect(text).toContain('<title>Turnpike</title>')
     const month = (await service.get('/dedicated/quote?country_code=RU&period=30&count=1&ipv=4')).data.price_rub
     expect(text).toMatch(new RegExp(`Russia</th>(?:<td>.*?</td>)<td>₽${month}<small class="available">in stock`))
+    expect(text).not.toContain('on one port')
     expect(text).toContain('<meta property="og:image" content="https://shop.example/front/picture.png?c=0f7563">')
     expect(text).toContain('<link rel="canonical" href="https://shop.example/">')
     expect((await open('/?lang=ru')).text).toContain('<link rel="canonical" href="https://shop.example/?lang=ru">')
@@ -50,6 +51,9 @@ describe.each([...enginesOf('sqlite')])('the public page on %s', (engine) => {
     expect(text).toContain('<option value="DE" selected>')
     const { text: russian } = await open(`/price?${query}&lang=ru`)
     expect(russian).toContain('Скидка: 3 % от 10 шт., 5 % от 30 дней.')
+    const { text: many } = await open('/price?kind=4&country=DE&period=3&count=5000')
+    expect(many).toMatch(/<p>Number: 1,000 · Term: 7 days<\/p>/)
+    expect((await open('/price?kind=4&country=DE&period=30&count=0')).text).toContain('Number: 1 · Term: 30 days')
     const odd = '/price?kind=<script>&country=%22%3E&period=1e9&count=-5'
     expect((await open(odd)).text).not.toContain('<script>')
   })

@@ -38,7 +38,7 @@ describe.each([...enginesOf('postgres')])('the secret link of a VPN subscription
     // Rounded up, as in the console: a minute after the purchase of a month of 31 days.
     expect(first).toContain('Left: 31 days')
     expect(first).not.toMatch(/<svg|<img|PrivateKey/)
-    expect(first).toContain(`${service.url}/#/vpn`)
+    expect(first).toContain(`${service.url}/account#/vpn`)
     expect(first).toContain('node offline')
     const russian = await (await fetch(url, { headers: { ...html, 'Accept-Language': 'ru' } })).text()
     expect(russian).toContain('узел не на связи')
@@ -136,7 +136,7 @@ describe('the page of a secret link whose gateway serves apps', () => {
       const links = [...page.matchAll(/href="([^"]+)"/g)].map(([, link = '']) => link.replaceAll('&#38;', '&'))
       const encoded = encodeURIComponent(url)
       expect(links.slice(0, 7)).toEqual([
-        `${service.url}/#/vpn`,
+        `${service.url}/account#/vpn`,
         `happ://add/${url}`,
         `v2rayng://install-config?name=VPN&url=${encoded}`,
         `hiddify://import/${url}#VPN`,
@@ -156,7 +156,7 @@ describe('the page of a secret link whose gateway serves apps', () => {
       expect(ended).toMatch(/Срок истёк .*Продлите подписку[^]*Осталось: 0 дней[^]*Продлить или оплатить/)
       const { headers } = await fetch(url)
       const read = (name: string) => Buffer.from(headers.get(name)?.slice(7) ?? '', 'base64').toString()
-      expect(read('announce')).toMatch(/^Expired .*\/#\/vpn$/)
+      expect(read('announce')).toMatch(/^Expired .*\/account#\/vpn$/)
       expect(read('profile-title')).toBe('VPN: device 1')
       expect(headers.get('subscription-userinfo')).toMatch(/^upload=0; download=0; total=100000000000; expire=\d{10}$/)
       expect([headers.get('profile-update-interval'), headers.get('support-url')]).toEqual([

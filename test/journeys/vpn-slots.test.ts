@@ -52,7 +52,8 @@ describe.each([...engines])('device slots on %s', (engine) => {
 
   test('POST /vpn/devices/increase adds slots at once, and a repeat with its key charges nothing', async () => {
     const { post, get } = await subscribe()
-    expect((await post('/vpn/devices', {})).error.reason).toBe('device_limit')
+    const full = (await post('/vpn/devices', {})).error
+    expect([full.reason, full.message]).toEqual(['device_limit', expect.stringContaining('/vpn/devices/increase')])
     const first = await post('/vpn/devices/increase', { count: 2 }, 'slots-1')
     expect(first.data).toMatchObject({ count: 2, price_rub: 249, device_limit: 3, slots: 2, balance_rub: 9451 })
     expect((await post('/vpn/devices/increase', { count: 2 }, 'slots-1')).data).toEqual(first.data)

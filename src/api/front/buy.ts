@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises'
 import type { Address } from '../../core/address.ts'
 import type { RandomBytes } from '../../core/ids.ts'
 import { type Kopecks, kopecks, toRoubles } from '../../core/money.ts'
@@ -52,6 +53,8 @@ type Visit = {
 }
 
 const perMinute = 120
+/** How often and how long a page waits for a payment that another request begins. */
+const [maxWaits, waitMs] = [40, 250]
 const cookie = 'turnpike_visit'
 const cookieSeconds = 86_400
 
@@ -65,8 +68,12 @@ export function buyRoutes(deps: BuyDeps): readonly PlainRoute[] {
         if (request.method === 'POST') assertSameOrigin(request, deps.publicUrl())
         return await answer(request, visit, from)
       } catch (error) {
-        if (!(error instanceof Refusal) || error.kind === 'too_many') throw error
-        return page(deps, visit, visit.writer.say('notDone'), refusalOf(visit, error), { status: 400 })
+        if (!(error instanceof Refusal)) throw error
+        const refused = page(deps, visit, visit.writer.say('notDone'), refusalOf(visit, error), {
+          status: error.kind === 'too_many' ? 429 : 400,
+        })
+        if (error.retryAfterSeconds) refused.headers.set('Retry-After', String(error.retryAfterSeconds))
+        return refused
       }
     }
   return [
@@ -205,7 +212,10 @@ async function sendLetter(deps: BuyDeps, request: Request, visit: Visit, from: A
   const asked = { email, purchase: JSON.stringify(started), ref: readReferral(form) }
   await deps.registration.askToBuy(asked, visitorOf(request, from))
   const { say } = visit.writer
-  const content = `<p>${say('sentAbout', { email })}</p>`
+  const query = new URLSearchParams([['lang', visit.language], ...new URLSearchParams(orderText(order))])
+  if (asked.ref !== undefined) query.set('ref', asked.ref)
+  const content = `<p>${say('sentAbout', { email })}</p>
+<p><a href="${escapeHtml(`/buy?${query.toString()}`)}">${say('again')}</a></p>`
   return page(deps, visit, say('sent'), content, { cookies: [visitCookie(deps, visitText)] })
 }
 
@@ -306,7 +316,16 @@ async function begin(deps: BuyDeps, { session }: OpenedSession, email: string, o
     purchase: readPurchase(toPurchase(readOrder(new URLSearchParams(of.order)), Number(of.price) / 100)),
   }
   const by = await deps.customers.payerOf(owner.id, null)
-  return (await deps.payments.begin(by, `visit-${of.attempt}`, topUp, deps.publicUrl())).payment
+  // Another letter about the same order may be opened at the same moment: its payment is this one.
+  for (let waits = 0; ; waits += 1) {
+    try {
+      return (await deps.payments.begin(by, `visit-${of.attempt}`, topUp, deps.publicUrl())).payment
+    } catch (error) {
+      const isRunning = error instanceof Refusal && error.reason === 'request_in_progress'
+      if (!isRunning || waits >= maxWaits) throw error
+      await setTimeout(waitMs)
+    }
+  }
 }
 
 /** A page with a link: the browser's policy for forms forbids a redirect to a provider's site. */

@@ -69,6 +69,7 @@ const nameOfKind = (ipv: number) => kindTexts[ipv]?.[0] ?? { en: `IPv${ipv}`, ru
 /** The price of an order, its discounts and the stock; or why it has none. */
 export function writePrice(writer: Writer, priceList: Catalogue | undefined, asked: PriceQuestion): string {
   const { say, of, rub } = writer
+  const count = new Intl.NumberFormat(writer.language)
   try {
     if (!priceList) throw new Refusal('no_prices')
     const { total, full, perProxy, discountPercent } = priceDedicated(priceList, asked)
@@ -80,7 +81,9 @@ export function writePrice(writer: Writer, priceList: Catalogue | undefined, ask
       discountPercent > 0 ? ` <span class="dim">${say('instead')} <s>${rub(toRoubles(full))}</s></span>` : ''
     const parts = discountsOf(writer, priceList, asked)
     const why = parts.length > 0 ? `<p>${say('discount')}: ${parts.join(', ')}. ${say('larger')}</p>` : ''
-    return `<p><span class="price">${rub(toRoubles(total))}</span>${before}</p><p>${each}</p>${why}
+    // Fields may have another number or term than the price: a number above the limit, a term that is not sold.
+    const what = `<p>${say('count')}: ${count.format(asked.count)} · ${say('period')}: ${say('days', { days: asked.period })}</p>`
+    return `${what}<p><span class="price">${rub(toRoubles(total))}</span>${before}</p><p>${each}</p>${why}
 <p class="${stock}">${of(stockTexts[stock])}</p>${buy}`
   } catch (error) {
     if (!(error instanceof Refusal)) throw error

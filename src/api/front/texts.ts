@@ -24,8 +24,8 @@ export const texts = {
   calculate: pair('Calculate a price', 'Рассчитать цену'),
   proxies: pair('Dedicated proxies', 'Выделенные прокси'),
   proxiesAbout: pair(
-    'HTTP and SOCKS5 on one port, without a limit on traffic. Price of one proxy for {days} days, from one piece.',
-    'HTTP и SOCKS5 на одном порту, без ограничения трафика. Цена одного прокси на {days} дней, от одной штуки.',
+    'HTTP or SOCKS5, as you choose, without a limit on traffic. Price of one proxy for {days} days, from one piece.',
+    'HTTP или SOCKS5 на выбор, без ограничения трафика. Цена одного прокси на {days} дней, от одной штуки.',
   ),
   country: pair('Country', 'Страна'),
   kind: pair('Type', 'Тип'),
@@ -91,10 +91,10 @@ export const texts = {
   sent: pair('Open the letter', 'Откройте письмо'),
   sentAbout: pair(
     'We have sent a link to {email}. Open it within a day to pay. Nothing is charged yet. If it does not come within ' +
-      'some minutes, look into the spam folder or press Continue once more: a second letter buys nothing twice.',
+      'some minutes, look into the spam folder or go back to the order and ask for another: a second letter buys nothing twice.',
     'Мы отправили ссылку на {email}. Откройте её в течение суток, чтобы оплатить. Пока ничего не списано. Если ' +
-      'письма нет несколько минут, проверьте спам или нажмите «Продолжить» ещё раз: второе письмо ничего не купит ' +
-      'дважды.',
+      'письма нет несколько минут, проверьте спам или вернитесь к заказу и запросите другое: второе письмо ничего не ' +
+      'купит дважды.',
   ),
   confirm: pair('Continue your purchase', 'Продолжить покупку'),
   confirmAbout: pair(
@@ -154,8 +154,8 @@ export const ways = [
     drawing: 'program',
     name: pair('Browsers and programs', 'Браузеры и программы'),
     about: pair(
-      'Enter host, port, login and password. HTTP and SOCKS5 share the port; UDP goes over SOCKS5.',
-      'Укажите адрес, порт, логин и пароль. HTTP и SOCKS5 на одном порту, UDP идёт через SOCKS5.',
+      'Enter host, port, login and password. A proxy is HTTP or SOCKS5, as you choose; UDP goes over SOCKS5.',
+      'Укажите адрес, порт, логин и пароль. Прокси — HTTP или SOCKS5 на выбор, UDP идёт через SOCKS5.',
     ),
   },
   {

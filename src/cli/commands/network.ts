@@ -93,7 +93,8 @@ export const nodeCommands: readonly OperationCommand[] = [
     show: ({ name, vpn_links: { fingerprint, alpn, port, protocols, group, xmux } }) => [
       `Links name ${name} with the fingerprint ${fingerprint ?? 'firefox'}, ` +
         `ALPN ${(alpn ?? ['http/1.1']).join(',') || 'none'}, port ${port ?? 'as reported'}, ` +
-        `protocols ${(protocols ?? ['all']).join(',') || 'none'}. Others are off within 2 s.` +
+        `protocols ${(protocols ?? ['all']).join(',') || 'none'}.` +
+        (protocols === null ? '' : ' Others are off within 2 s.') +
         (group === null ? '' : ` Its group is ${group}.`) +
         (xmux === null ? '' : ` Connections for XHTTP: ${xmux}.`),
       'Apps refresh within 12 hours.',

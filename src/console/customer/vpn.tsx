@@ -80,6 +80,10 @@ const vpnMessages = messages({
     'One day before expiry, for the term of the last purchase',
     'За день до окончания, на срок последней покупки',
   ),
+  devicesFull: pair(
+    'All devices of this subscription are used. Remove a device, or buy a slot if slots are sold.',
+    'Все устройства подписки заняты. Удалите устройство или докупите место, если места продаются.',
+  ),
   devicesOf: phrase('{used} of {limit}', '{used} из {limit}'),
   handshake: pair('Last connection', 'Последнее подключение'),
   show: pair('Set up', 'Настроить'),
@@ -304,6 +308,7 @@ function Subscription({ of, isSold }: { readonly of: VpnSubscription; readonly i
         <AutoRenew of={of} />
       </div>
       <Devices of={of} onOpen={setOpen} />
+      {of.devices.length >= of.device_limit && <p className="quiet">{t.devicesFull}</p>}
       <SecretLink of={of} />
       <div className="line">
         {isSold && <Button onClick={() => setOpen({ form: 'renew' })}>{t.renew}</Button>}

@@ -274,6 +274,7 @@ export const operatorTexts = {
     'The node gets no new customers. Its current customers stay connected.',
     'Узел не получает новых покупателей. Текущие остаются подключены.',
   ),
+  undrainAbout: pair('The node gets new customers again.', 'Узел снова получает новых покупателей.'),
   addNode: pair('Add a node', 'Добавить узел'),
   nodeKey: pair(
     'Run this command on the node’s machine. The key works once, within 24 hours.',

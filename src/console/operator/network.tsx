@@ -43,7 +43,7 @@ export function NodeActions({ node, isInRow = false }: { readonly node: Node; re
       <RoleAct
         operation="drainNode"
         label={isDrained ? t.undrain : t.drain}
-        about={t.drainAbout}
+        about={isDrained ? t.undrainAbout : t.drainAbout}
         look={look}
         run={() => api.call('drainNode', { params, body: { undo: isDrained } })}
       />

@@ -87,7 +87,7 @@ export const en = {
   public_key_in_use: 'Another device uses this public key. Generate a separate key for each device.',
   device_limit: (of: { limit: number }) =>
     `This subscription already has ${count(of.limit, { one: 'device', other: 'devices' })}, its maximum. Remove one ` +
-    'first.',
+    'first, or buy a slot for one more (`POST /vpn/devices/increase`) if the shop sells slots.',
   daily_device_limit: (of: { max: number }) => `At most ${of.max} devices can be added in a day. Try again tomorrow.`,
   slot_limit: (of: { max: number }) => `A subscription has at most ${of.max} bought device slots. Nothing was charged.`,
   subscription_not_active: (of: { status: string }) =>

@@ -56,7 +56,8 @@ export async function enterToBuy(
   const enter = () => deps.db.transact((tx) => admit(deps, tx, given.link, buying, visitor))
   const opened = await enter().catch((error: unknown) => {
     // Another link of the same address has opened the account in the meantime.
-    if (error instanceof ConstraintViolation && error.kind === 'unique') return enter()
+    const isTaken = error instanceof Refusal && error.reason === 'login_taken'
+    if (isTaken || (error instanceof ConstraintViolation && error.kind === 'unique')) return enter()
     throw error
   })
   if (opened.isCleared) deps.signIn.forget()

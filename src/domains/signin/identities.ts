@@ -65,10 +65,8 @@ export async function create(
   const nowMs = deps.clock()
   const { login, email, password } = of
   const confirmedAt = of.isConfirmed ? nowMs : null
-  await save(deps, tx, {
-    ...{ owner, login, email, password, ...noFactor, confirmedAt },
-    ...{ createdAt: nowMs, changedAt: nowMs },
-  })
+  const times = { confirmedAt, createdAt: nowMs, changedAt: nowMs }
+  await save(deps, tx, { owner, login, email, password, ...noFactor, ...times })
   if (of.email !== null) await note(deps, tx, owner, 'email.set')
   if (of.password !== null) await note(deps, tx, owner, 'password.set')
 }

@@ -16,7 +16,7 @@ import { byLetter, forNewcomer, isEmail, type LinkPurpose, type OneTimeLink, toL
 import type * as sessions from './sessions.ts'
 import { lockCompared, type OpenedSession, type SignInDeps, type Visitor } from './sessions.ts'
 
-/** Letters of one kind in an hour, to one address and for one client prefix. */
+/** Letters of one kind in an hour, to one mailbox (addresses that differ in their `+` tag share it) and for one client prefix. */
 const toAddress = { perSecond: 3 / 3600, burst: 3 }
 const forPrefix = { perSecond: 10 / 3600, burst: 10 }
 
@@ -115,7 +115,7 @@ export async function limit(
 ) {
   const ofPrefix = await deps.prefixes.take(clientPrefix, 1)
   if (ofPrefix.taken === 0) throw tooManyAttempts(secondsUntilOne(forPrefix, ofPrefix.level))
-  const ofAddress = await addresses.take(email, 1)
+  const ofAddress = await addresses.take(toMailbox(email), 1)
   if (ofAddress.taken === 0) throw tooManyAttempts(secondsUntilOne(toAddress, ofAddress.level))
 }
 

@@ -175,7 +175,7 @@ function renderApp(
   const state = view.status === 'ACTIVE' ? undefined : meaningOf(view, language)
   const announced = notice ?? state
   const ofShop = announcedIn(brand, language)
-  if (announced !== undefined) headers.set('Announce', inBase64(`${announced} ${publicUrl()}/#/vpn`))
+  if (announced !== undefined) headers.set('Announce', inBase64(`${announced} ${publicUrl()}/account#/vpn`))
   else if (ofShop !== undefined) headers.set('Announce', inBase64(ofShop))
   return new Response(text, { headers })
 }
@@ -195,7 +195,7 @@ function renderPage(
     configuration,
     isForApps: hasGateways,
     url,
-    renewUrl: `${publicUrl()}/#/vpn`,
+    renewUrl: `${publicUrl()}/account#/vpn`,
     brand,
     show: shownParts.find((each) => each === query.get('show')),
     drawSvg: (text) => drawing.svg(text),
