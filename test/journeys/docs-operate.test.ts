@@ -32,6 +32,30 @@ describe('docs/operate/incidents.md', () => {
   })
 })
 
+describe('high-availability.md', () => {
+  const steps = [
+    'scp -r /usr/share/doc/turnpike/operate/high-availability root@',
+    'cp high-availability/patroni.yml',
+    'install -m 755 high-availability/with-room.sh',
+    'ExecStartPre=-+/sbin/modprobe softdog',
+    'systemctl enable --now etcd',
+    'systemctl enable --now patroni',
+    'host=10.0.0.21,10.0.0.22,10.0.0.23 user=postgres target_session_attrs=read-write',
+    'CREATE DATABASE turnpike',
+    'systemctl restart haproxy',
+    'systemctl stop turnpike-shop',
+    'turnpike move --to-file -',
+    'systemctl restart turnpike-shop',
+  ]
+
+  test.each(['high-availability.md', '../ru/high-availability.md'])('%s has every step, in its order', (page) => {
+    const text = textOf(page)
+    const places = steps.map((step) => text.indexOf(step))
+    expect(steps.filter((step) => !text.includes(step))).toEqual([])
+    expect(places).toEqual(places.toSorted((one, other) => one - other))
+  })
+})
+
 describe('pages of docs/operate', () => {
   test('docs/operate/README.md links to every other page', () => {
     const index = textOf('README.md')
