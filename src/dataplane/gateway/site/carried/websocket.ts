@@ -19,7 +19,7 @@ const frameBytes = 64 * 1024
 const noteBytes = 16 * 1024
 /**
  * From the last byte to the Close frame, unless the client ends first. A v2ray client that reads the frame drops up to
- * 512 KiB that its program has not read yet. v2ray's server waits as long (`uplinkOnly`).
+ * 512 KiB that its program has not read yet. v2ray's own server waits 1 s.
  */
 const graceMs = 2000
 /** For the client's answer to the Close frame. */
