@@ -112,6 +112,7 @@ describe.each([...enginesOf('sqlite')])('the public page on %s', (engine) => {
     const usual = await startService(engine, { TURNPIKE_SANDBOX: 'off', TURNPIKE_FRONT: '' })
     try {
       const page = await (await fetch(empty.url)).text()
+      expect(page).not.toContain('or register')
       expect([page.includes('id="connect"'), page.includes('id="calculate"')]).toEqual([true, false])
       expect(await (await fetch(usual.url)).text()).toContain('id="console"')
     } finally {

@@ -25,7 +25,7 @@ import { findSignedIn } from './signed-in.ts'
 import type { Writer } from './writer.ts'
 
 export type BuyDeps = Pick<FrontDeps, 'readCatalogue' | 'brands' | 'publicUrl' | 'signIn'> & {
-  readonly registration: Pick<Registration, 'askToBuy' | 'enterToBuy' | 'lookAtBuying'>
+  readonly registration: Pick<Registration, 'askToBuy' | 'enterToBuy' | 'lookAtBuying' | 'offers'>
   readonly identities: Pick<Identities, 'profile'>
   readonly payments: Pick<Payments, 'begin' | 'methods'>
   readonly customers: Pick<Customers, 'payerOf'>

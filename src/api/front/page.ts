@@ -27,6 +27,7 @@ export type Site = {
   readonly hasTerms: boolean
   readonly hasPrivacy: boolean
   readonly sellsToVisitors: boolean
+  readonly hasRegistration: boolean
   /** Whether the page's address names its language. Otherwise the address is the one for readers of any language. */
   readonly isNamed: boolean
 }
@@ -72,7 +73,7 @@ export function writeFront(
   const introduction = own === undefined ? `<p>${say('introduction')}</p>` : toHtml(own)
   const calculate = asked ? `<a class="button" href="#calculator">${say('calculate')}</a>` : ''
   const main = `<main id="content"><div class="hero"><div class="wide"><h1>${headline}</h1>${introduction}
-<div class="acts">${calculate}<a class="button plain" href="/account">${say('register')}</a></div></div></div>
+<div class="acts">${calculate}<a class="button plain" href="/account">${say(site.hasRegistration ? 'register' : 'signIn')}</a></div></div></div>
 <div class="wide">${writeProxies(writer)}
 ${asked ? writeCalculator(writer, priceList, asked) : ''}
 ${writePremium(writer)}

@@ -2,6 +2,7 @@ import { Refusal } from '../../core/refusal.ts'
 import type { Clock } from '../../core/time.ts'
 import type { Brands } from '../../domains/brand/index.ts'
 import type { Brand } from '../../domains/brand/rules.ts'
+import type { Registration } from '../../domains/signin/index.ts'
 import { plainHeaders, rateLimited } from '../answers.ts'
 import type { ConsoleRoute } from '../console.ts'
 import type { PublicCatalogue } from '../customer/catalogue/public-catalogue.ts'
@@ -21,6 +22,7 @@ export type FrontDeps = SignedInDeps & {
   readonly icon: () => Promise<string>
   /** Whether visitors buy by e-mail; otherwise they sign in first. */
   readonly sellsToVisitors: boolean
+  readonly registration: Pick<Registration, 'offers'>
   readonly clock: Clock
 }
 
@@ -80,10 +82,15 @@ export function frontRoutes(deps: FrontDeps, consoleRoutes: readonly ConsoleRout
   return [root, ...others, ...consoleRoutes.filter(({ path }) => path !== '/')]
 }
 
-export const siteOf = (deps: Pick<FrontDeps, 'publicUrl' | 'sellsToVisitors'>, brand: Brand, isNamed = true): Site => ({
+export const siteOf = (
+  deps: Pick<FrontDeps, 'publicUrl' | 'sellsToVisitors' | 'registration'>,
+  brand: Brand,
+  isNamed = true,
+): Site => ({
   isNamed,
   url: deps.publicUrl(),
   sellsToVisitors: deps.sellsToVisitors,
+  hasRegistration: deps.registration.offers.registration,
   hasTerms: textIn(brand, 'terms', 'en') !== undefined,
   hasPrivacy: textIn(brand, 'privacy', 'en') !== undefined,
 })
