@@ -30,7 +30,7 @@ test('the banner of a sandbox shows how to start a VPN node, unless one is expec
 test('the banner of a sandbox whose token was shown before names the command that creates another', () => {
   const again = banner(url, undefined, { hasEarlierToken: true })
   expect(again).toContain('turnpike token create CUSTOMER_ID')
-  expect(again).toContain('from sources: npx turnpike')
+  expect(again).toContain('sources: npx turnpike')
   expect(again).not.toContain('TOKEN=')
 })
 

@@ -65,7 +65,7 @@ const firstOperator = [
 
 const earlierToken = [
   '',
-  'This is a sandbox. Its token was shown when it was first started. To create another one (from sources: npx turnpike):',
+  'This is a sandbox. Its token was shown when it was first started. To create another one (sources: npx turnpike):',
   '',
   '  turnpike customer list',
   '  turnpike token create CUSTOMER_ID',

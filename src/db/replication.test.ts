@@ -312,7 +312,7 @@ describe('a PostgreSQL server with a synchronous standby', () => {
     await other.close()
   })
 
-  test('while no standby confirms, a new customer reads over HTTP, a node that reports is seen, and a purchase is refused', async () => {
+  test('a new customer reads over HTTP, a node that reports is seen, and a purchase is refused, while no standby confirms', async () => {
     await ask('CREATE DATABASE shop')
     const { href } = new URL('shop', primary.url)
     const settings = { TURNPIKE_DATABASE_URL: href, TURNPIKE_RATE_READS: '600', TURNPIKE_RATE_CHARGES: '600' }

@@ -1,4 +1,3 @@
-import { setTimeout } from 'node:timers/promises'
 import type { Address } from '../../core/address.ts'
 import type { RandomBytes } from '../../core/ids.ts'
 import { type Kopecks, kopecks, toRoubles } from '../../core/money.ts'
@@ -323,7 +322,7 @@ async function begin(deps: BuyDeps, { session }: OpenedSession, email: string, o
     } catch (error) {
       const isRunning = error instanceof Refusal && error.reason === 'request_in_progress'
       if (!isRunning || waits >= maxWaits) throw error
-      await setTimeout(waitMs)
+      await Bun.sleep(waitMs)
     }
   }
 }

@@ -82,7 +82,8 @@ export function writePrice(writer: Writer, priceList: Catalogue | undefined, ask
     const parts = discountsOf(writer, priceList, asked)
     const why = parts.length > 0 ? `<p>${say('discount')}: ${parts.join(', ')}. ${say('larger')}</p>` : ''
     // Fields may have another number or term than the price: a number above the limit, a term that is not sold.
-    const what = `<p>${say('count')}: ${count.format(asked.count)} · ${say('period')}: ${say('days', { days: asked.period })}</p>`
+    const term = `${say('period')}: ${say('days', { days: asked.period })}`
+    const what = `<p>${say('count')}: ${count.format(asked.count)} · ${term}</p>`
     return `${what}<p><span class="price">${rub(toRoubles(total))}</span>${before}</p><p>${each}</p>${why}
 <p class="${stock}">${of(stockTexts[stock])}</p>${buy}`
   } catch (error) {

@@ -72,8 +72,9 @@ export function writeFront(
   const own = brand.texts.introduction?.[language]
   const introduction = own === undefined ? `<p>${say('introduction')}</p>` : toHtml(own)
   const calculate = asked ? `<a class="button" href="#calculator">${say('calculate')}</a>` : ''
+  const enter = `<a class="button plain" href="/account">${say(site.hasRegistration ? 'register' : 'signIn')}</a>`
   const main = `<main id="content"><div class="hero"><div class="wide"><h1>${headline}</h1>${introduction}
-<div class="acts">${calculate}<a class="button plain" href="/account">${say(site.hasRegistration ? 'register' : 'signIn')}</a></div></div></div>
+<div class="acts">${calculate}${enter}</div></div></div>
 <div class="wide">${writeProxies(writer)}
 ${asked ? writeCalculator(writer, priceList, asked) : ''}
 ${writePremium(writer)}

@@ -91,7 +91,8 @@ export const texts = {
   sent: pair('Open the letter', 'Откройте письмо'),
   sentAbout: pair(
     'We have sent a link to {email}. Open it within a day to pay. Nothing is charged yet. If it does not come within ' +
-      'some minutes, look into the spam folder or go back to the order and ask for another: a second letter buys nothing twice.',
+      'some minutes, look into the spam folder or go back to the order and ask for another: a second letter buys ' +
+      'nothing twice.',
     'Мы отправили ссылку на {email}. Откройте её в течение суток, чтобы оплатить. Пока ничего не списано. Если ' +
       'письма нет несколько минут, проверьте спам или вернитесь к заказу и запросите другое: второе письмо ничего не ' +
       'купит дважды.',
@@ -116,7 +117,8 @@ export const texts = {
     'Вы вошли. Как только придёт оплата, покупка появится в вашей учётной записи.',
   ),
   cleared: pair(
-    'This address was not confirmed by a letter before. The account’s earlier password, second factor, sessions and API ' +
+    'This address was not confirmed by a letter before. The account’s earlier password, second factor, sessions ' +
+      'and API ' +
       'tokens no longer work. Set a new password with “Forgot your password?”.',
     'Раньше этот адрес не был подтверждён письмом. Прежние пароль, второй фактор, сеансы и токены API этой ' +
       'учётной записи больше не действуют. Задайте новый пароль по ссылке «Забыли пароль?».',

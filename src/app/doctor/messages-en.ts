@@ -354,8 +354,8 @@ export const sentences = {
   path_unnamed: (of: { host: string }) =>
     pair(
       'the hop is up, but VPN links do not name the exit: its certificate has no name that is its host',
-      `give the exit a certificate with its host${of.host && ` (${of.host})`} as subject alternative name, and compare ` +
-        '"turnpike node endpoint" with it',
+      `give the exit a certificate with its host${of.host && ` (${of.host})`} as subject alternative name, and ` +
+        'compare "turnpike node endpoint" with it',
     ),
   path_unknown: pair(
     'the entry has not reported the state of this path',

@@ -1,6 +1,8 @@
+import type { Clock } from '../../core/time.ts'
 import type { Tx } from '../../db/transaction.ts'
+import type { Customers } from '../customers/index.ts'
+import type { Events } from '../events/index.ts'
 import type { Identity } from './rules.ts'
-import type { SignInDeps } from './sessions.ts'
 import * as store from './store.ts'
 
 /**
@@ -8,7 +10,15 @@ import * as store from './store.ts'
  * may have registered the address: the password, the second factor, the sessions and the tokens of that person end.
  * Returns whether they did. The identity is locked.
  */
-export async function confirmAddress(deps: SignInDeps, tx: Tx, locked: Identity): Promise<boolean> {
+export async function confirmAddress(
+  deps: {
+    readonly clock: Clock
+    readonly customers: Pick<Customers, 'revokeTokensIn'>
+    readonly events: Pick<Events, 'note'>
+  },
+  tx: Tx,
+  locked: Identity,
+): Promise<boolean> {
   const { owner, confirmedAt, password, totpSince } = locked
   if (owner.kind !== 'customer' || confirmedAt !== null) return false
   const nowMs = deps.clock()

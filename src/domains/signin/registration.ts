@@ -16,7 +16,7 @@ import { byLetter, forNewcomer, isEmail, type LinkPurpose, type OneTimeLink, toL
 import type * as sessions from './sessions.ts'
 import { lockCompared, type OpenedSession, type SignInDeps, type Visitor } from './sessions.ts'
 
-/** Letters of one kind in an hour, to one mailbox (addresses that differ in their `+` tag share it) and for one client prefix. */
+/** Letters of one kind in an hour, to one mailbox (whatever the `+` tag of its address) and for one client prefix. */
 const toAddress = { perSecond: 3 / 3600, burst: 3 }
 const forPrefix = { perSecond: 10 / 3600, burst: 10 }
 

