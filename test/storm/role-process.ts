@@ -13,7 +13,7 @@ process.on('exit', () => {
   for (const child of running) child.kill('SIGKILL')
 })
 
-/** `turnpike shop` or `turnpike gateway` as its own process, which can be killed, stopped, paused and started again. */
+/** `turnpike shop`, `gateway` or `vpn-node` as its own process, which can be killed, stopped, paused and started again. */
 export class RoleProcess {
   /** The number of unexpected exits. */
   ownDeaths = 0
@@ -24,7 +24,7 @@ export class RoleProcess {
   private isEnding = false
 
   constructor(
-    readonly role: 'shop' | 'gateway',
+    readonly role: 'shop' | 'gateway' | 'vpn-node',
     private readonly env: Record<string, string>,
     readonly logFile: string,
     private readonly isOpen: () => Promise<boolean>,

@@ -1,13 +1,16 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { run } from '../../harness/apt.ts'
 import { makeCertificate, putCertificate } from '../../harness/certificates.ts'
 import { introduce } from '../../providers/shop.ts'
 import type { Machine } from '../fleet/net.ts'
 import { FleetWorld, leash } from '../fleet/world.ts'
+import { RoleProcess } from '../role-process.ts'
 import type { PayerSide } from './customer.ts'
 import { Operator } from './operator.ts'
 
 export const tlsPort = 10_443
+const wireguardPort = 51_820
 const hookPort = 8_443
 const metricsPort = 9_464
 /** The gateway takes the port after that of the setting. */
@@ -54,6 +57,7 @@ export async function openSoakWorld(): Promise<SoakWorld> {
       }),
     },
   )
+  const vpnNode = await startVpnNode(fleet)
   const introduced = await fleet.operate((services) => introduce(services, 'yookassa'))
   const { side } = introduced
   const receiver = await openReceiver(fleet, certificate)
@@ -77,10 +81,37 @@ export async function openSoakWorld(): Promise<SoakWorld> {
     async close() {
       await side.stop()
       await receiver.stop()
+      await vpnNode.stop()
       await fleet.close()
       certificate.remove()
     },
   }
+}
+
+/** On the machine of the last gateway. Without a WireGuard node a shop sells no VPN. */
+async function startVpnNode(fleet: FleetWorld): Promise<RoleProcess> {
+  const { machine } = fleet.gateways.at(-1) ?? {}
+  if (!machine) throw new Error('there is no machine')
+  const place = ['--location', 'nl', '--endpoint-host', machine.host, '--endpoint-port', String(wireguardPort)]
+  const { key } = (await fleet.tool('node', 'add', 'wireguard', '--kind', 'vpn', ...place)) as { key: string }
+  const inside = ['ip', 'netns', 'exec', machine.namespace]
+  const device = `s${process.pid}`
+  const node = new RoleProcess(
+    'vpn-node',
+    {
+      TURNPIKE_DATA: join(fleet.folder, 'wireguard'),
+      TURNPIKE_SHOP_URL: fleet.env['TURNPIKE_PUBLIC_URL'] ?? '',
+      TURNPIKE_NODE_KEY: key,
+      TURNPIKE_VPN_DEVICE: device,
+      TURNPIKE_LOG: 'warn',
+      NODE_EXTRA_CA_CERTS: join(fleet.folder, 'shop.pem'),
+    },
+    join(fleet.folder, 'wireguard.log'),
+    async () => (await run([...inside, 'wg', 'show', device])).code === 0,
+    [...inside, ...leash],
+  )
+  await node.start()
+  return node
 }
 
 /** In the first gateway's network: a shop sends nothing to its own machine. */
