@@ -124,6 +124,15 @@ describe.each([...enginesOf('sqlite')])('pages story on %s', (engine) => {
     await customer.expectQuiet()
   })
 
+  test('the overview shows what all VPN devices have used, and an operator sees the traffic of a young shop', async () => {
+    await customer.page.goto(`${shop.url}/#/`)
+    await shown(customer.page.locator('.figure', { hasText: 'Израсходовано трафика VPN' }).getByText(/4,57\sГБ/))
+    await operator.page.goto(`${shop.url}/operator#/`)
+    const traffic = operator.page.locator('.figure', { hasText: 'Traffic in 30 days' })
+    await shown(traffic)
+    expect(await traffic.innerText()).toMatch(/\d [kMG]?B/)
+  })
+
   test('all 16 operator pages, light, on a desktop, are accessible, fit the window and log no error', async () => {
     expect(await findProblems(operator, '/operator', ofOperators)).toEqual([])
     await operator.expectQuiet()

@@ -170,11 +170,18 @@ describe.each([...engines])('what operators see of the business on %s', (engine)
     expect(shown.length).toBeGreaterThan(0)
   })
 
-  test('the overview compares the last days with the same days before', async () => {
+  test('the overview compares the last days with the same days before, with traffic from the first byte', async () => {
+    const [node] = await shop.services.fleet.nodes('gateway')
+    if (!node) throw new Error('the shop has no gateway')
+    const figures = { tunnels: 0, lagMs: 0, totalBytes: 1_500_000, hopBytes: 0, isStopping: false }
+    const health = { boot: 'boot-0001', ...figures, maxPorts: null, tls: null }
+    await shop.services.fleet.seen(node.id, { version: '1', health })
+    shop.clock.advance(60_000)
     const before = (await call('/overview?days=2')).data.compared
+    expect([before.now.relayed_bytes, before.before.relayed_bytes]).toEqual([1_500_000, 0])
     shop.clock.advance(2 * dayMs)
     const { compared } = (await call('/overview?days=2')).data
-    expect(compared.before).toEqual({ ...before.now, relayed_bytes: null })
+    expect({ ...compared.before, relayed_bytes: 0 }).toEqual({ ...before.now, relayed_bytes: 0 })
     expect(compared.now).toMatchObject({ revenue_rub: 0, orders: 0, customers: 0 })
     const { token } = await shop.newCustomer(1_000n)
     const { data } = await shop.post('/dedicated/buy', proxies, { token })

@@ -1,6 +1,6 @@
 import { Button, Text } from '@mantine/core'
 import { useState } from 'react'
-import type { Proxy } from '../client/customer.ts'
+import type { Proxy, VpnSubscription } from '../client/customer.ts'
 import { useNow } from '../shared/browser.ts'
 import { Chart } from '../shared/chart.tsx'
 import { Dialog } from '../shared/dialog.tsx'
@@ -29,6 +29,8 @@ const overviewMessages = messages({
   traffic: pair('Premium traffic', 'Премиум-трафик'),
   vpnUntil: pair('VPN until', 'VPN до'),
   noVpn: pair('No subscription', 'Подписки нет'),
+  vpnTraffic: pair('VPN traffic used', 'Израсходовано трафика VPN'),
+  ofLimit: phrase('of {limit}', 'из {limit}'),
   spending: pair('Spending', 'Расходы'),
   spent: phrase('{sum} in 30 days', '{sum} за 30 дней'),
   nothingSpent: pair('Nothing was spent in the last 30 days', 'За последние 30 дней расходов не было'),
@@ -78,6 +80,7 @@ export function Overview() {
   const hasPools = pools.data?.length !== 0
   const hasVpn = useHasVpn()
   const vpnUntil = vpn.data?.status === 'ACTIVE' ? vpn.data.expires_at : null
+  const used = vpn.data && usedBy(vpn.data.items)
   const isNew =
     proxies.data?.length === 0 &&
     vpn.data?.items.length === 0 &&
@@ -94,6 +97,9 @@ export function Overview() {
           ...(hasVpn
             ? [[t.vpnUntil, vpnUntil === null ? <Text c="dimmed">{t.noVpn}</Text> : format.day(vpnUntil)] as const]
             : []),
+          ...(used === undefined
+            ? []
+            : [[t.vpnTraffic, format.bytes(used.bytes), used.limit && t.ofLimit(format.bytes(used.limit))] as const]),
         ]}
       />
       <FirstSteps />
@@ -101,6 +107,15 @@ export function Overview() {
       {!isNew && <Reading of={proxies}>{(all) => <EndingSoon all={all} />}</Reading>}
     </Page>
   )
+}
+
+/** What all subscriptions have used, and their limit if each has one; undefined without a subscription. */
+function usedBy(items: readonly VpnSubscription[]) {
+  if (items.length === 0) return undefined
+  const bytes = items.reduce((sum, { traffic }) => sum + traffic.rx_bytes + traffic.tx_bytes, 0)
+  const limits = items.map(({ traffic }) => traffic.limit_bytes)
+  const limit = limits.some((each) => each === null) ? null : limits.reduce<number>((sum, each) => sum + (each ?? 0), 0)
+  return { bytes, limit }
 }
 
 function Spending() {

@@ -3,10 +3,12 @@ import { HandClock } from '../../../test/harness/clock.ts'
 import { engines, openTestDatabase } from '../../../test/harness/database.ts'
 import { wire } from '../../../test/harness/wired.ts'
 import type { Services } from '../../app/shop/services.ts'
+import type { NodeId } from '../../core/ids.ts'
 import { ratesOf } from './samples.ts'
 
 const minuteMs = 60_000
 const hourMs = 60 * minuteMs
+const dayMs = 24 * hourMs
 const report = { boot: 'first-boot', tunnels: 2, lagMs: 1, hopBytes: 0, isStopping: false, maxPorts: null, tls: null }
 
 test('ratesOf divides growth by time, counts from zero after a restart, and keeps null for figures not reported', () => {
@@ -72,5 +74,33 @@ describe.each([...engines])('samples of nodes on %s', (engine) => {
     clock.advance(62 * 24 * hourMs)
     await fleet.forgetSamples(500)
     expect(await count()).toBe(0)
+  })
+
+  test('relayedBetween counts a new node from its first byte to its last report, and an old one from samples', async () => {
+    const { db, fleet } = services
+    const add = (name: string) =>
+      db.transact((tx) => fleet.add(tx, { kind: 'vpn', name, location: 'paris' })).then(({ id }) => id)
+    const seen = (id: NodeId, totalBytes: number, boot = report.boot) =>
+      fleet.seen(id, { version: '1', health: { ...report, boot, totalBytes } })
+    clock.advance(hourMs - (clock.nowMs % hourMs))
+    const startedAt = clock.nowMs
+    await db.transact((tx) => tx.run('DELETE FROM nodes'))
+    expect(await fleet.relayedBetween(startedAt - 30 * dayMs, 'now')).toBe(0)
+    const node = await add('first')
+    clock.advance(10 * minuteMs)
+    await seen(node, 5_000)
+    expect(await fleet.relayedBetween(startedAt - 30 * dayMs, 'now')).toBe(5_000)
+    expect(await fleet.relayedBetween(startedAt - 60 * dayMs, startedAt - 30 * dayMs)).toBe(0)
+    // A restart counts from zero, and no sample of a full hour has seen the process before.
+    await seen(node, 700, 'later-boot')
+    expect(await fleet.relayedBetween(startedAt - 30 * dayMs, 'now')).toBe(5_700)
+    // Two hours later the same node is old, and its samples tell what is new.
+    clock.advance(110 * minuteMs)
+    await seen(node, 1_000, 'later-boot')
+    clock.advance(10 * minuteMs)
+    await seen(node, 1_250, 'later-boot')
+    expect(await fleet.relayedBetween(startedAt + 2 * hourMs, 'now')).toBe(250)
+    await db.transact((tx) => tx.run('DELETE FROM node_samples'))
+    expect(await fleet.relayedBetween(startedAt + 2 * hourMs, 'now')).toBeUndefined()
   })
 })

@@ -86,18 +86,39 @@ export async function history({ db, clock }: { db: Database; clock: Clock }, nod
 }
 
 /**
- * The bytes that all nodes relayed from one time until another, by their samples of full hours. Undefined if no sample
- * is as old as the beginning: then the sum would miss some.
+ * The bytes that all nodes relayed from one time until another, by their samples of full hours; until `now` with their
+ * last reports. Undefined if there was a node before the beginning and no sample is as old: then the sum would miss
+ * some.
  */
-export async function relayedBetween({ db }: { db: Database }, fromAt: number, toAt: number) {
+export async function relayedBetween({ db }: { db: Database }, fromAt: number, until: number | 'now') {
   const firstAt = fromAt - (fromAt % hourMs)
-  if (!(await store.hasSampleBefore(db, firstAt + hourMs))) return undefined
+  const toAt = until === 'now' ? Number.MAX_SAFE_INTEGER : until
+  const [nodes, earlier] = await Promise.all([store.listRelayed(db), store.sumEarlier(db, 0)])
+  const isNew = ({ createdAt }: store.NodeBytes) => createdAt >= firstAt
+  const hasOld = nodes.some((node) => node.boot !== null && !isNew(node))
+  if (hasOld && !(await store.hasSampleBefore(db, firstAt + hourMs))) return undefined
   const samples = await store.listAllSamples(db, { fromAt: firstAt, toAt, stepMs: hourMs })
-  return Map.groupBy(samples, ({ node }) => node)
-    .values()
-    .flatMap((of) => ratesOf(of.map(({ sample: each }) => each)))
-    .reduce((sum, each) => sum + each.bytes, 0)
+  const byNode = Map.groupBy(samples, ({ node }) => node)
+  const earlierOf = new Map(earlier.map((each) => [each.node, each.totalBytes]))
+  return nodes
+    .map((node) => {
+      if (until === 'now' && isNew(node)) return (node.totalBytes ?? 0) + (earlierOf.get(node.id) ?? 0)
+      const points: Point[] = (byNode.get(node.id) ?? []).map(({ sample: each }) => each)
+      if (isNew(node)) points.unshift({ boot: null, totalBytes: 0 })
+      if (until === 'now') points.push(node)
+      return grownIn(points)
+    })
+    .reduce((sum, each) => sum + each, 0)
 }
+
+type Point = { readonly boot: string | null; readonly totalBytes: number | null }
+
+/** What a count grew by from the first point to the last. After a restart it has grown from zero. */
+const grownIn = (points: readonly Point[]): number =>
+  points.slice(1).reduce((sum, each, index) => {
+    const before = points[index]
+    return sum + Math.max(0, (each.totalBytes ?? 0) - (before?.boot === each.boot ? (before.totalBytes ?? 0) : 0))
+  }, 0)
 
 /** The mean rate of a node's latest process over the last one to six minutes; undefined if it ran for less. */
 export async function recentBytesPerSecond(

@@ -523,6 +523,24 @@ export async function listAllSamples(
   })
 }
 
+/** What the latest process of a node has relayed; of closed and removed nodes too. Both are null before a report. */
+export type NodeBytes = {
+  readonly id: string
+  readonly createdAt: number
+  readonly boot: string | null
+  readonly totalBytes: number | null
+}
+
+const nodeBytes = columnsOf<NodeBytes>({
+  id: textColumn('id'),
+  createdAt: int('created_at'),
+  boot: orNull(textColumn('boot')),
+  totalBytes: orNull(int('total_bytes')),
+})
+
+export const listRelayed = (reader: Reader): Promise<NodeBytes[]> =>
+  nodeBytes.all(reader, `SELECT ${nodeBytes.names} FROM nodes`)
+
 /** Deletes samples before a time, except those at multiples of `keepMs` if that is more than 1. */
 export const deleteSamples = (tx: Tx, beforeAt: number, keepMs: number, limit: number): Promise<number> =>
   tx.run(

@@ -66,19 +66,24 @@ async function compare(deps: AdminDeps, dayCount: number): Promise<Overview['com
   const fromAt = Math.floor(toAt / dayMs) * dayMs - (dayCount - 1) * dayMs
   const shiftMs = dayCount * dayMs
   const [now, before] = await Promise.all([
-    businessOf(deps, fromAt, toAt),
+    businessOf(deps, fromAt, toAt, 'now'),
     businessOf(deps, fromAt - shiftMs, toAt - shiftMs),
   ])
   return { now, before, before_from: toIso(fromAt - shiftMs), before_to: toIso(toAt - shiftMs) }
 }
 
-async function businessOf(deps: AdminDeps, fromAt: number, toAt: number): Promise<Overview['compared']['now']> {
+async function businessOf(
+  deps: AdminDeps,
+  fromAt: number,
+  toAt: number,
+  reportedUntil: number | 'now' = toAt,
+): Promise<Overview['compared']['now']> {
   const ids = [firstId('customer', fromAt), firstId('customer', toAt)] as const
   const [sold, refunded, customers, relayed] = await Promise.all([
     deps.orders.sumBetween(fromAt, toAt),
     deps.ledger.sumRefundsBetween(fromAt, toAt),
     deps.customers.countBetween(...ids),
-    deps.fleet.relayedBetween(fromAt, toAt),
+    deps.fleet.relayedBetween(fromAt, reportedUntil),
   ])
   return {
     revenue_rub: Number(sold.sum - refunded) / 100,

@@ -10,7 +10,7 @@ const business = (when: string) =>
     orders: whole('Number of orders.', 3),
     customers: whole('New customers.', 2),
     relayed_bytes: whole(
-      'Bytes that all nodes relayed, up to the last full hour; null if their reports do not reach back so far.',
+      'Bytes that all nodes relayed; null if a node is older than the kept reports.',
       5_000_000_000,
     ).nullable(),
   })
