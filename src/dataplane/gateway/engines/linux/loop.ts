@@ -19,6 +19,7 @@ import { takeTlsClient } from '../shared/take-tls-client.ts'
 import { type Accepting, PortListener } from './channel.ts'
 import { createReports } from './counts.ts'
 import { DatagramBatch } from './datagrams.ts'
+import { GarbageCollection } from './garbage.ts'
 import type { FromReactor, ReactorTerms, StateChange, ToReactor } from './messages.ts'
 import { createMovement } from './movement.ts'
 import { createAccepting, Peers } from './peers.ts'
@@ -30,9 +31,8 @@ import { TlsClients } from './tls-clients.ts'
 /** Time for lingering connections after a stop. */
 const lingerMs = 35_000
 
-/** Collects garbage after a tick with few events, if many came since the last collection. */
-const maxWhenIdle = 20
-const minToCollect = 10_000
+/** Events between two ticks of a reactor that is quiet. */
+const maxWhenQuiet = 20
 
 /** Pending questions to the main thread. */
 class PendingQuestions<Answer> {
@@ -90,7 +90,8 @@ export class ReactorLoop {
   private readonly core: GatewayCore
   private readonly tls: TlsClients
   private readonly reports: ReturnType<typeof createReports>
-  private readonly collectGarbage = createGarbageCollection()
+  private readonly garbage: GarbageCollection
+  private eventsAtTick = 0
   private policy = nothingAllowed
   private speeds = noLimit
   private endAt: number | undefined
@@ -155,6 +156,7 @@ export class ReactorLoop {
     this.accepting = createAccepting(this.reactor, this.around, this.core, peers, self)
     this.tls = this.createTlsClients(movement)
     this.reports = createReports(this.core.metering, post, () => this.reactor.nowMs)
+    this.garbage = new GarbageCollection(() => performance.now())
   }
 
   private createTlsClients(movement: ReturnType<typeof createMovement>): TlsClients {
@@ -323,7 +325,9 @@ export class ReactorLoop {
     this.reactor.timers.after(tickMs, this.tick)
     this.core.tick()
     this.memory.oldestAt = this.core.oldestAt
-    this.collectGarbage(this.reactor.eventCount)
+    const { eventCount } = this.reactor
+    this.garbage.collectIfWorth(eventCount - this.eventsAtTick < maxWhenQuiet)
+    this.eventsAtTick = eventCount
   }
 
   /** Lease requests go out with the counts of the same instant. */
@@ -339,19 +343,6 @@ export class ReactorLoop {
     this.memory.status = { open, connections, tunnels, dialling, settling, maxHeld, spared, turnedAway, starved }
     this.memory.totalBytes = this.core.metering.totalBytes
     this.memory.hopBytes = this.core.metering.hopBytes
-  }
-}
-
-/** Bun collects garbage when its own loop is idle, which never happens on this thread. */
-function createGarbageCollection(): (seen: number) => void {
-  let last = 0
-  let collected = 0
-  return (seen) => {
-    const isIdle = seen - last < maxWhenIdle
-    last = seen
-    if (!isIdle || seen - collected < minToCollect) return
-    collected = seen
-    Bun.gc(true)
   }
 }
 
