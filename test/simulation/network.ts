@@ -28,6 +28,8 @@ type Message = { readonly link: string; readonly what: string; readonly isRepeat
 export class Network {
   private readonly parties = new Map<string, Party>()
   private readonly cut = new Set<string>()
+  /** Of requests without an answer. The runtime keeps a request and all that waits for its signal until it ends. */
+  private readonly hangUps = new Set<AbortController>()
 
   constructor(
     private readonly world: World,
@@ -54,6 +56,12 @@ export class Network {
     this.quality = { lost: 0, doubled: 0, late: 0 }
   }
 
+  /** Ends all requests, once no process runs. */
+  close(): void {
+    for (const each of this.hangUps) each.abort()
+    this.hangUps.clear()
+  }
+
   private async fetch(from: Process, url: URL, init: RequestInit): Promise<Response> {
     const party = this.parties.get(url.hostname)
     if (!party) throw connectionError('ENOTFOUND')
@@ -76,9 +84,10 @@ export class Network {
     for (let copy = 0; copy < copies; copy += 1) {
       const hangUp = new AbortController()
       hangUps.add(hangUp)
-      this.deliver(message, copy > 0, () =>
-        this.receive(party, from, message, toRequest(url, sent, hangUp.signal), resolve, reject),
-      )
+      this.deliver(message, copy > 0, () => {
+        this.hangUps.add(hangUp)
+        this.receive(party, from, message, toRequest(url, sent, hangUp.signal), resolve, reject)
+      })
     }
     try {
       const response = await promise

@@ -5,6 +5,8 @@
  *
  * Runs seeds one after another. A seed that breaks a promise is shrunk, its trace is printed, and the command exits
  * with 1. `--seed` repeats one. `--until-broken` ends with the first broken seed, as it is.
+ *
+ * A process runs at most 500 seeds: the runtime keeps some of the schemas of each simulated shop.
  */
 import { parseArgs } from 'node:util'
 import { runSeed } from './seeds.ts'
@@ -27,22 +29,55 @@ const length = values.short === true ? 'short' : 'long'
 /** Ends with the first broken seed, and does not shrink it. */
 const isUntilBroken = values['until-broken'] === true
 
-const template = await makeTemplate()
-const startedAt = performance.now()
-const totals = { purchases: 0, crashes: 0, broken: 0 }
-for (let seed = first; seed < first + count; seed += 1) {
-  const result = await runSeed(template, seed, length, isUntilBroken ? 1 : undefined)
-  totals.purchases += result.purchases
-  totals.crashes += result.crashes
-  if (values.trace === true) console.log(result.trace.join('\n'))
-  if (result.failure !== undefined) {
-    totals.broken += 1
-    console.log(`seed ${seed}\n${result.failure}\n`)
-    if (isUntilBroken) break
+/** The most that one process simulates. */
+const maxSeeds = 500
+
+type Totals = { purchases: number; crashes: number; broken: number }
+const totals: Totals = { purchases: 0, crashes: 0, broken: 0 }
+
+async function runHere(): Promise<void> {
+  const template = await makeTemplate()
+  for (let seed = first; seed < first + count; seed += 1) {
+    const result = await runSeed(template, seed, length, isUntilBroken ? 1 : undefined)
+    totals.purchases += result.purchases
+    totals.crashes += result.crashes
+    if (values.trace === true) console.log(result.trace.join('\n'))
+    if (result.failure !== undefined) {
+      totals.broken += 1
+      console.log(`seed ${seed}\n${result.failure}\n`)
+      if (isUntilBroken) break
+    }
+    if ((seed - first + 1) % reportEvery === 0) console.log(`${seed - first + 1} seeds: ${JSON.stringify(totals)}`)
   }
-  if ((seed - first + 1) % reportEvery === 0) console.log(`${seed - first + 1} seeds: ${JSON.stringify(totals)}`)
+  template.remove()
 }
-template.remove()
+
+/** The same command with a part of the seeds. Its last line has the totals. */
+async function runPart(from: number, seeds: number): Promise<void> {
+  const options = Object.entries(values).flatMap(([name, value]) =>
+    name === 'from' || name === 'seeds' ? [] : value === true ? [`--${name}`] : [`--${name}`, String(value)],
+  )
+  const command = [process.execPath, import.meta.path, ...options, '--from', `${from}`, '--seeds', `${seeds}`]
+  const child = Bun.spawn(command, { stdout: 'pipe', stderr: 'inherit' })
+  const lines = (await new Response(child.stdout).text()).trimEnd().split('\n')
+  const last = lines.pop() ?? ''
+  const found = /\{.*\}$/.exec(last)?.[0]
+  if (lines.length > 0) console.log(lines.filter((line) => !/^\d+ seeds: /.test(line)).join('\n'))
+  if (found === undefined) throw new Error(`the seeds from ${from} have ended early: ${last}`)
+  const part = JSON.parse(found) as Totals
+  for (const each of ['purchases', 'crashes', 'broken'] as const) totals[each] += part[each]
+}
+
+const startedAt = performance.now()
+if (count <= maxSeeds) await runHere()
+else {
+  for (let done = 0; done < count; done += maxSeeds) {
+    const seeds = Math.min(maxSeeds, count - done)
+    await runPart(first + done, seeds)
+    console.log(`${done + seeds} seeds: ${JSON.stringify(totals)}`)
+    if (isUntilBroken && totals.broken > 0) break
+  }
+}
 const seconds = ((performance.now() - startedAt) / 1000).toFixed(1)
 console.log(`${count} seeds in ${seconds} s: ${JSON.stringify(totals)}`)
 process.exit(totals.broken === 0 ? 0 : 1)

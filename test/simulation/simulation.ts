@@ -143,6 +143,7 @@ class Simulation {
     this.shop?.process.crash('at the end')
     for (const gateway of this.gateways) gateway.kill('at the end')
     await this.closing
+    this.network.close()
     await this.db.close()
     this.reader.close()
   }
