@@ -20,9 +20,16 @@ export const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (si
 export const brandMarkup = ({ name, logo }: Pick<Brand, 'name' | 'logo'>): string =>
   `${logo === undefined ? '' : `<img src="${logo}" alt="">`}<span>${escapeHtml(name)}</span>`
 
-const announcementMarkup = (brand: Brand, language: 'en' | 'ru'): string => {
-  const text = announcedIn(brand, language)
-  return text === undefined ? '' : `<p role="status"><strong>${escapeHtml(text)}</strong></p>\n`
+const foreignTo = { en: 'in Russian', ru: 'на английском' }
+
+/** The announcement. One in the other language says so, to people and to screen readers. */
+export function announcementMarkup(brand: Brand, language: 'en' | 'ru'): string {
+  const found = announcedIn(brand, language)
+  if (!found) return ''
+  const isForeign = found.in !== language
+  const note = isForeign ? ` <small>(${foreignTo[language]})</small>` : ''
+  const text = `<span${isForeign ? ` lang="${found.in}"` : ''}>${escapeHtml(found.text)}</span>`
+  return `<p class="announced" role="status">${text}${note}</p>\n`
 }
 
 export const iconOf = ({ icon }: Pick<Brand, 'icon'>): string =>

@@ -34,6 +34,18 @@ describe.each([...enginesOf('sqlite')])('front story on %s', (engine) => {
     expect(width).toBeLessThanOrEqual(390)
   })
 
+  test('the table of prices shows all its columns at 390 pixels, in English and Russian', async () => {
+    const heads = page.locator('#proxies thead th')
+    for (const language of ['en', 'ru']) {
+      await page.goto(`${shop.url}/?lang=${language}`)
+      expect(await heads.count()).toBe(4)
+      const cut =
+        '(() => { const of = document.querySelector("#proxies .scroll"); return of.scrollWidth - of.clientWidth })()'
+      expect([language, await page.evaluate<number>(cut)]).toEqual([language, 0])
+    }
+    await page.goto(shop.url)
+  })
+
   test('the page is clean for axe in Russian, in dark and at 1440 pixels', async () => {
     await page.getByRole('link', { name: 'Русский' }).click()
     await page.getByRole('heading', { name: 'Калькулятор цены' }).waitFor()

@@ -121,7 +121,7 @@ describe.each([...enginesOf('sqlite')])('payments story on %s', (engine) => {
     await page.getByRole('heading', { name: 'Pay ₽1,010' }).waitFor()
     const { payment_id, pay_url } = await newest()
     const instructions = await (await fetch(pay_url)).text()
-    for (const text of ['1,010.00 RUB', 'Account 42', payment_id]) expect(instructions).toContain(text)
+    for (const text of ['₽1,010', 'Account 42', payment_id]) expect(instructions).toContain(text)
 
     operator = await openVisitor(browser, shop.url)
     await operator.page.goto(await operatorLink(shop, 'support', 'support'))

@@ -146,12 +146,18 @@ describe.each([...engines])('what operators see of the business on %s', (engine)
     expect(inPage.announcement).toEqual({ en: text, ru: 'Работы' })
     expect(english).toContain('&#60;b&#62;&#34;Works&#34; &#38; more&#60;/b&#62;')
     for (const page of [account, english, russian]) expect(page).not.toContain('<b>')
-    expect(russian).toContain('Работы')
+    expect(russian).toContain('<p class="announced" role="status"><span>Работы</span></p>')
     shop.clock.advance(60_000)
     expect((await pages()).map((page) => /Works|Работы/.test(page))).toEqual([false, false, false])
     for (const bad of [{ text_en: 'a\nb' }, { text_en: 'x'.repeat(301) }, { text_ru: 'a', until: from }]) {
       expect((await call('/announcement', bad)).error?.code).toBe('invalid_request')
     }
+    // A page in a language without a text says in which language the other one is.
+    await call('/announcement', { text_en: 'Maintenance' })
+    shop.clock.advance(60_000)
+    const [, ofEnglish, ofRussian] = await pages()
+    expect(ofEnglish).toContain('<p class="announced" role="status"><span>Maintenance</span></p>')
+    expect(ofRussian).toContain('<span lang="en">Maintenance</span> <small>(на английском)</small></p>')
     expect((await call('/announcement', {})).data).toMatchObject({ text_en: null, text_ru: null, is_shown: false })
   })
 

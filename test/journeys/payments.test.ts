@@ -37,7 +37,7 @@ describe.each([...engines])('payments on %s', (engine) => {
     const page = await fetch(begun.pay_url)
     const inRussian = await fetch(begun.pay_url, { headers: { 'Accept-Language': 'ru-RU,ru;q=0.9,en;q=0.8' } })
     expect(await inRussian.text()).toContain('Это песочница: реальные деньги не списываются.')
-    expect([page.status, await page.text()]).toEqual([200, expect.stringContaining('500.50 RUB')])
+    expect([page.status, await page.text()]).toEqual([200, expect.stringContaining('₽500.50')])
     expect(await balanceOf(token)).toBe(0)
     expect((await pressPay(begun.pay_url)).status).toBe(200)
     const again = await pressPay(begun.pay_url)

@@ -1,6 +1,6 @@
-import { announcedIn, type Brand, type TextName } from '../../domains/brand/rules.ts'
+import type { Brand, TextName } from '../../domains/brand/rules.ts'
 import type { PublicCatalogue } from '../customer/catalogue/public-catalogue.ts'
-import { brandMarkup, escapeHtml, iconOf } from '../html-page.ts'
+import { announcementMarkup, brandMarkup, escapeHtml, iconOf } from '../html-page.ts'
 import type { AnswerLanguage } from '../language.ts'
 import { type PriceQuestion, writeCalculator } from './calculator.ts'
 import { toHtml } from './markdown.ts'
@@ -110,7 +110,7 @@ ${writeHead(writer, site, content)}
 <body>
 <a class="skip" href="#content">${writer.say('skip')}</a>
 ${writeHeader(writer, content)}
-${writeAnnouncement(writer)}${content.main}
+${announcementMarkup(writer.brand, writer.language)}${content.main}
 ${writeFooter(writer, site)}
 <script>${script}</script>
 </body>
@@ -143,11 +143,6 @@ function writeHead(
 ${iconOf(brand) || '<link rel="icon" href="/front/icon.svg" type="image/svg+xml">'}
 <style>${styleOf(brand).style}</style>
 ${data === undefined ? '' : `<script type="application/ld+json">${data}</script>`}`
-}
-
-function writeAnnouncement({ brand, language }: Writer): string {
-  const text = announcedIn(brand, language)
-  return text === undefined ? '' : `<p class="announced" role="status">${escapeHtml(text)}</p>\n`
 }
 
 function writeHeader({ brand, language, say }: Writer, { path, query }: Content): string {

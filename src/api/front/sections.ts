@@ -2,7 +2,7 @@ import { flagSvg } from '../../console/styles/flags.ts'
 import { escapeHtml } from '../html-page.ts'
 import { drawings } from './drawings.ts'
 import { toHtml } from './markdown.ts'
-import { kindTexts, poolTexts, stockTexts, texts, usualQuestions, ways } from './texts.ts'
+import { kindTexts, poolTexts, protocolNames, stockTexts, texts, usualQuestions, ways } from './texts.ts'
 import type { Writer } from './writer.ts'
 
 const tableDays = 30
@@ -101,7 +101,7 @@ ${vpn.is_available ? `<br>${buyButton({ product: 'vpn', months: period })}` : ''
   const facts = [
     vpn.traffic_gb === null ? say('unlimited') : say('traffic', { gb: vpn.traffic_gb }),
     ...(one ? [of(texts.moreDevices).replace('{price}', rub(one.price_rub))] : []),
-    ...vpn.protocols.map(escapeHtml),
+    ...vpn.protocols.map((each) => escapeHtml(protocolNames[each] ?? each)),
     ...vpn.locations.map(({ location }) => escapeHtml(location)),
     ...(vpn.is_available ? [] : [of(stockTexts.none)]),
   ]

@@ -14,8 +14,6 @@ text-decoration:none;margin-right:auto}
 nav{display:flex;flex-wrap:wrap;gap:.25rem var(--space-4)}
 nav a{color:var(--dim);text-decoration:none;padding:.35rem 0;transition:color var(--fast) var(--ease)}
 nav a:hover{color:var(--text)}
-.announced{margin:0;padding:.7rem 1.25rem;text-align:center;font-weight:600;border-bottom:1px solid var(--line);
-background:var(--card);overflow-wrap:anywhere}
 .hero{padding:var(--space-8) 0 2.5rem}
 .hero h1{margin:0;font-size:clamp(1.9rem,5vw,3.1rem);line-height:1.12;letter-spacing:-.025em;max-width:20ch}
 .hero p{max-width:60ch;font-size:var(--text-l);color:var(--dim)}
@@ -38,6 +36,9 @@ td small,th small{display:block;font-weight:400;color:var(--dim);white-space:now
 font-size:.75rem;text-align:center;color:var(--dim);border:1px solid var(--line)}
 .flag{display:inline-block;width:1.5em;margin-right:.5rem;overflow:hidden;border-radius:3px;line-height:0;
 vertical-align:-.1em;box-shadow:0 0 0 1px var(--line)}
+@media (max-width:34rem){th,td{padding:.6rem .4rem;hyphens:auto}th{font-size:var(--text-s);overflow-wrap:anywhere}
+th:first-child,td:first-child{padding-left:.75rem}td small,th small{white-space:normal}thead small{display:none}
+tbody th .flag,tbody th .code{display:block;margin-bottom:.25rem;width:1.5em}}
 .grid{display:grid;gap:var(--space-4);grid-template-columns:repeat(auto-fit,minmax(13.5rem,1fr));
 margin:0;padding:0;list-style:none}
 .grid svg{width:6rem;height:3.5rem;color:var(--accent)}

@@ -45,7 +45,7 @@ export const texts = {
   premiumAbout: pair(
     'Residential, mobile and datacenter exits by country, region, city or network. The price of a tier counts for ' +
       'the whole order.',
-    'Домашние, мобильные и серверные выходы с выбором страны, региона, города или сети. Цена ступени действует ' +
+    'Резидентные, мобильные и датацентровые выходы с выбором страны, региона, города или сети. Цена ступени действует ' +
       'на весь заказ.',
   ),
   pool: pair('Pool', 'Пул'),
@@ -137,6 +137,18 @@ export const stockTexts: Readonly<Record<StockLevel, Text>> = {
   none: pair('sold out', 'нет в наличии'),
 }
 
+/** VPN protocols as apps name them. */
+export const protocolNames: Readonly<Record<string, string>> = {
+  wireguard: 'WireGuard',
+  vless: 'VLESS',
+  xhttp: 'VLESS (XHTTP)',
+  websocket: 'VLESS (WebSocket)',
+  trojan: 'Trojan',
+  http: 'HTTPS',
+  naive: 'NaïveProxy',
+  trusttunnel: 'TrustTunnel',
+}
+
 export const kindTexts: Readonly<Record<number, readonly [name: Text, about: Text]>> = {
   3: [pair('Shared IPv4', 'Общий IPv4'), pair('an address for up to three customers', 'адрес на трёх покупателей')],
   4: [pair('Private IPv4', 'Выделенный IPv4'), pair('an address for you alone', 'адрес только для вас')],
@@ -144,9 +156,9 @@ export const kindTexts: Readonly<Record<number, readonly [name: Text, about: Tex
 }
 
 export const poolTexts: Readonly<Record<string, Text>> = {
-  residential: pair('Residential', 'Домашние'),
-  residential_premium: pair('Residential Premium', 'Домашние премиум'),
-  datacenter: pair('Datacenter', 'Серверные'),
+  residential: pair('Residential', 'Резидентные'),
+  residential_premium: pair('Residential premium', 'Резидентные премиум'),
+  datacenter: pair('Datacenter', 'Датацентр'),
   mobile: pair('Mobile', 'Мобильные'),
 }
 

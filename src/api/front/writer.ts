@@ -1,4 +1,4 @@
-import { createRub } from '../../core/messages/numbers.ts'
+import { createPrice } from '../../core/messages/numbers.ts'
 import type { Brand } from '../../domains/brand/rules.ts'
 import type { ShownCatalogue } from '../customer/catalogue/public-catalogue.ts'
 import { escapeHtml } from '../html-page.ts'
@@ -24,7 +24,6 @@ export function createWriter(
   shown: ShownCatalogue,
   sellsToVisitors: boolean,
 ): Writer {
-  const amount = createRub(language)
   const of = (text: Readonly<Record<AnswerLanguage, string>>) => escapeHtml(text[language])
   return {
     language,
@@ -39,9 +38,6 @@ export function createWriter(
     },
     say: (name, values = {}) =>
       of(texts[name]).replace(/\{(\w+)\}/g, (_, value: string) => escapeHtml(String(values[value] ?? ''))),
-    rub: (roubles) => {
-      const text = amount(roubles).replace(/[.,]00$/, '')
-      return language === 'ru' ? `${text}&nbsp;₽` : `₽${text}`
-    },
+    rub: createPrice(language),
   }
 }

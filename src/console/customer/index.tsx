@@ -3,7 +3,7 @@ import { useWho } from '../client/session.ts'
 import { announcedIn } from '../shared/brand.ts'
 import { Frame, type MenuItem, type Pages, Routes } from '../shared/frame.tsx'
 import { lazyPage } from '../shared/lazy-page.tsx'
-import { useLanguage, useMessages } from '../shared/messages.tsx'
+import { messages, pair, useMessages } from '../shared/messages.tsx'
 import { Figure, Notice } from '../shared/parts.tsx'
 import { useRead } from './api.ts'
 import { customerMessages } from './messages.ts'
@@ -67,13 +67,24 @@ const RequestsPage = lazyPage(async () => (await import('./requests.tsx')).Reque
 const SubuserPage = lazyPage(async () => (await import('./premium/subusers.tsx')).SubuserPage)
 const VpnPage = lazyPage(async () => (await import('./vpn.tsx')).VpnPage)
 
+const announcedMessages = messages({ foreign: pair('(in Russian)', '(на английском)') })
+
 /** What the seller announces to all customers. The shop writes it into the page. */
 function Announced() {
-  const text = announcedIn(useLanguage().language)
-  if (text === undefined) return null
+  const { t, language } = useMessages(announcedMessages)
+  const found = announcedIn(language)
+  if (!found) return null
   return (
     <div className="viewed">
-      <Notice tone="warn">{text}</Notice>
+      <Notice tone="warn">
+        {found.in === language ? (
+          found.text
+        ) : (
+          <>
+            <span lang={found.in}>{found.text}</span> <small>{t.foreign}</small>
+          </>
+        )}
+      </Notice>
     </div>
   )
 }

@@ -23,6 +23,7 @@ import {
   Status,
   type Tone,
 } from '../shared/parts.tsx'
+import { protocolNames } from '../shared/trade.ts'
 import { type CustomerAnswer, quoteEveryMs, useChange, usePurchase, useRead } from './api.ts'
 import { BuyNow, PaidPurchase } from './money/pay.tsx'
 import { useHasVpn, useVpnPrices } from './use-vpn.ts'
@@ -405,7 +406,11 @@ function Devices({ of, onOpen }: { readonly of: VpnSubscription; readonly onOpen
             row.last_seen_at === null ? (
               t.never
             ) : (
-              <Cell note={[row.last_protocol, row.last_node].filter((each) => each !== null).join(' · ')}>
+              <Cell
+                note={[row.last_protocol && (protocolNames[row.last_protocol] ?? row.last_protocol), row.last_node]
+                  .filter((each) => each !== null)
+                  .join(' · ')}
+              >
                 {format.away(row.last_seen_at, nowAt)}
               </Cell>
             ),

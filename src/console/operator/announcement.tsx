@@ -16,6 +16,10 @@ const announcementMessages = messages({
   ),
   english: pair('Text in English', 'Текст на английском'),
   russian: pair('Text in Russian', 'Текст на русском'),
+  ofBoth: pair(
+    'Write both: a page in a language without a text shows the other text, and says in which language it is.',
+    'Напишите оба: страница на языке без текста покажет другой текст и скажет, на каком он языке.',
+  ),
   fromUtc: pair('From (UTC); empty is now', 'С (UTC); пусто — сразу'),
   untilUtc: pair('Until (UTC); empty is no end', 'До (UTC); пусто — без конца'),
   announce: pair('Announce', 'Объявить'),
@@ -51,7 +55,7 @@ function Form({ of }: { readonly of: OperatorAnswer<'getAnnouncement'> }) {
   const state = <Status tone={of.is_shown ? 'good' : 'quiet'}>{of.is_shown ? t.shown : t.notShown}</Status>
   return (
     <Panel title={t.title} className="stack" aside={state}>
-      <span>{t.about}</span>
+      <span>{`${t.about} ${t.ofBoth}`}</span>
       {may('setAnnouncement') && (
         <SubmitForm label={t.announce} change={save} onSubmit={() => save.mutate({ body })}>
           <TextInput label={t.english} maxLength={300} {...en.props} />

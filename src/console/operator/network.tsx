@@ -2,7 +2,7 @@ import type { Node } from '../client/operator.ts'
 import { filled } from '../shared/act.tsx'
 import { useMessages } from '../shared/messages.tsx'
 import { Page, Panel, ReadRows } from '../shared/parts.tsx'
-import { tradeMessages } from '../shared/trade.ts'
+import { protocolNames, tradeMessages } from '../shared/trade.ts'
 import { api, useRead } from './api.ts'
 import { AddExit, Exits } from './exits.tsx'
 import { LiveMap } from './map.tsx'
@@ -90,7 +90,7 @@ function VpnUsage() {
       keyOf={(row) => `${row.node} ${row.protocol}`}
       columns={(column) => [
         column(t.node, (row) => row.node),
-        column(t.protocol, (row) => row.protocol),
+        column(t.protocol, (row) => protocolNames[row.protocol] ?? row.protocol),
         column.number(t.devices, (row) => format.number(row.devices)),
         column.number(t.received, (row) => format.bytes(row.rx_bytes)),
         column.number(t.sent, (row) => format.bytes(row.tx_bytes)),

@@ -24,7 +24,11 @@ function read(): ShownBrand {
 export const brand = read()
 
 /** What the seller announces, in this language or else in the other one. */
-export function announcedIn(language: 'en' | 'ru'): string | undefined {
-  const text = brand.announcement?.[language] ?? brand.announcement?.[language === 'en' ? 'ru' : 'en']
-  return typeof text === 'string' ? text : undefined
+export function announcedIn(language: 'en' | 'ru') {
+  const other = language === 'en' ? ('ru' as const) : ('en' as const)
+  for (const each of [language, other]) {
+    const text = brand.announcement?.[each]
+    if (typeof text === 'string') return { text, in: each }
+  }
+  return undefined
 }

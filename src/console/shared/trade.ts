@@ -106,6 +106,18 @@ export const methodNames = translated(
   }),
 )
 
+/** VPN protocols by their names in the API, as apps name them. */
+export const protocolNames: Readonly<Record<string, string>> = {
+  wireguard: 'WireGuard',
+  vless: 'VLESS',
+  xhttp: 'VLESS (XHTTP)',
+  websocket: 'VLESS (WebSocket)',
+  trojan: 'Trojan',
+  http: 'HTTPS',
+  naive: 'NaïveProxy',
+  trusttunnel: 'TrustTunnel',
+}
+
 export const eventMessages = translated({
   types: names({
     'order.created': pair('Order placed', 'Оформлен заказ'),

@@ -102,5 +102,8 @@ transition:filter var(--fast) var(--ease),border-color var(--fast) var(--ease)}
 .plain{background:none;color:var(--accent);border-color:var(--line)}
 .plain:hover{border-color:var(--accent)}
 .dim{color:var(--dim)}
+.announced{margin:0;padding:.7rem var(--space-5);text-align:center;font-weight:600;
+border-bottom:1px solid var(--line);background:var(--card);overflow-wrap:anywhere}
+.announced small{font-weight:400;color:var(--dim)}
 @media (prefers-reduced-motion:reduce){*{animation:none!important;transition:none!important}}
 `

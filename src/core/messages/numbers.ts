@@ -9,6 +9,15 @@ export function createRub(language: 'en' | 'ru'): (roubles: number) => string {
   }
 }
 
+/** Writes a price as pages show it: with the sign of the rouble, and with kopecks only if there are any. */
+export function createPrice(language: 'en' | 'ru'): (roubles: number) => string {
+  const rub = createRub(language)
+  return (roubles) => {
+    const text = rub(roubles).replace(/[.,]00$/, '')
+    return language === 'ru' ? `${text}\u00a0₽` : `₽${text}`
+  }
+}
+
 /** Writes a moment in UTC: the server does not know the reader's time zone. */
 export function createMoment(language: 'en' | 'ru'): (iso: string) => string {
   let format: Intl.DateTimeFormat | undefined

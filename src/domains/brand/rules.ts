@@ -49,11 +49,17 @@ export const maxAnnouncementLength = 300
 export const isAnnounced = ({ texts, fromAt, untilAt }: Announcement, nowMs: number): boolean =>
   (texts.en ?? texts.ru) !== undefined && (fromAt ?? 0) <= nowMs && (untilAt === undefined || nowMs < untilAt)
 
-/** The announcement in this language, or else in the other one. */
-export const announcedIn = (
+/** The announcement in this language, or else in the other one, which the page names. */
+export function announcedIn(
   { announcement }: Pick<Brand, 'announcement'>,
   language: TextLanguage,
-): string | undefined => announcement?.[language] ?? announcement?.[language === 'en' ? 'ru' : 'en']
+): { readonly text: string; readonly in: TextLanguage } | undefined {
+  const other = language === 'en' ? 'ru' : 'en'
+  const text = announcement?.[language]
+  if (text !== undefined) return { text, in: language }
+  const foreign = announcement?.[other]
+  return foreign === undefined ? undefined : { text: foreign, in: other }
+}
 
 export const usualName = 'Turnpike'
 export const usualAccent = '#0f7563'

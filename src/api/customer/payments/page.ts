@@ -1,5 +1,5 @@
 import { readId } from '../../../core/ids.ts'
-import { createRub } from '../../../core/messages/numbers.ts'
+import { createPrice } from '../../../core/messages/numbers.ts'
 import { toRoubles } from '../../../core/money.ts'
 import type { Brands } from '../../../domains/brand/index.ts'
 import type { Brand } from '../../../domains/brand/rules.ts'
@@ -10,7 +10,6 @@ import { type AnswerLanguage, languageOf } from '../../language.ts'
 import type { PlainRoute } from '../../plain-route.ts'
 
 const texts = {
-  currency: { en: 'RUB', ru: '₽' },
   nothing: { en: 'Payment not found', ru: 'Платёж не найден' },
   nothingAbout: {
     en: 'Check the link, or create a new payment in the shop.',
@@ -97,7 +96,7 @@ const writeMoment = (at: number, { language, zone }: PageReader): string =>
 
 function show(payment: Payment, details: string | undefined, reader: PageReader): Response {
   const { language } = reader
-  const amount = `${createRub(language)(toRoubles(toPay(payment)))} ${texts.currency[language]}`
+  const amount = createPrice(language)(toRoubles(toPay(payment)))
   if (!isOpen(payment.state)) {
     const outcome = payment.state === 'paid' || payment.state === 'refunded' ? payment.state : 'over'
     return page(200, reader, amount, `<p>${texts[outcome][language]}</p>${backTo(payment, language)}`)

@@ -174,7 +174,7 @@ function renderApp(
   }
   const state = view.status === 'ACTIVE' ? undefined : meaningOf(view, language)
   const announced = notice ?? state
-  const ofShop = announcedIn(brand, language)
+  const ofShop = announcedIn(brand, language)?.text
   if (announced !== undefined) headers.set('Announce', inBase64(`${announced} ${publicUrl()}/account#/vpn`))
   else if (ofShop !== undefined) headers.set('Announce', inBase64(ofShop))
   return new Response(text, { headers })
