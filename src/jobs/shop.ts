@@ -7,7 +7,7 @@ import { lookEveryMs } from '../domains/dedicated/outages/rules.ts'
 import type { Events } from '../domains/events/index.ts'
 import type { Fleet } from '../domains/fleet/index.ts'
 import type { Node } from '../domains/fleet/rules.ts'
-import type { LedgerAudit } from '../domains/ledger/index.ts'
+import type { Ledger, LedgerAudit } from '../domains/ledger/index.ts'
 import type { Orders } from '../domains/orders/index.ts'
 import type { PaymentWatch, Purchases } from '../domains/payments/index.ts'
 import type { Premium } from '../domains/premium/index.ts'
@@ -53,6 +53,9 @@ export function fleetJobs(
   return [{ name: 'tell of nodes', everyMs: 5 * secondMs, work }]
 }
 
+/** The days of some months are summed at once after an update. */
+const daysAtOnce = 20
+
 /** Writes a checkpoint to a place outside this database. */
 type KeepCheckpoint = (made: {
   readonly number: number
@@ -61,7 +64,12 @@ type KeepCheckpoint = (made: {
 }) => Promise<void>
 
 export const moneyJobs = (
-  services: { orders: Orders; ledgerAudit: LedgerAudit; keepCheckpoint: KeepCheckpoint },
+  services: {
+    ledger: Pick<Ledger, 'sumDays'>
+    orders: Orders
+    ledgerAudit: LedgerAudit
+    keepCheckpoint: KeepCheckpoint
+  },
   log: JobLog,
 ): readonly Job[] => [
   {
@@ -75,6 +83,9 @@ export const moneyJobs = (
       await services.keepCheckpoint({ number: made.number, hash, madeAt: toIso(made.madeAt) })
     },
   },
+  batchJob('sum days', 10 * minuteMs, daysAtOnce, async (limit) =>
+    Math.max(await services.ledger.sumDays(limit), await services.orders.sumDays(limit)),
+  ),
   batchJob('forget answers', 10 * minuteMs, 1000, (limit) => services.orders.forgetAnswers(limit)),
 ]
 

@@ -89,6 +89,11 @@ export async function fillShop(shop: Shop): Promise<void> {
     })
   }
   await services.requests.write()
+  // Days are noted, and summed some minutes later.
+  for (const _ of [1, 2]) {
+    for (const { sumDays } of [services.ledger, services.orders]) await sumDays(1000)
+    clock.advance(3 * minuteMs)
+  }
   // Only shops that share a database store their rate limits.
   await services.db.transact((tx) =>
     tx.run(`INSERT INTO rate_buckets (name, back_at) VALUES ('reads anna', 1), ('reads boris', 2)`),

@@ -55,6 +55,7 @@ const inTurn = [
   'history',
   'fleet',
   'money',
+  'days',
   'payments',
   'events',
   'webhooks',

@@ -257,6 +257,20 @@ export const unseen: readonly Unseen[] = [
     column: 'lost_life',
     because: 'it only limits a list that is shown; the next rewind sets it again',
   },
+  ...['', 'source', 'day', 'noted_at', 'summed_at'].map((column) => ({
+    table: 'summed_days',
+    column,
+    byChance: true as const,
+    because:
+      'a day without a row is read from its postings and summed again; a row for a day whose sums differ is found',
+  })),
+  ...['posting_sums', 'order_sums'].map((table) => ({
+    table,
+    column: '',
+    kinds: ['row doubled'] as const,
+    byChance: true as const,
+    because: 'the sums of a day that is not noted are not read, and are replaced when it is summed',
+  })),
   {
     table: 'proxy_days',
     column: '',

@@ -89,7 +89,7 @@ export const law: Readonly<Record<Room, Sight>> = {
     packages: [hashing],
   },
   'use-case': {
-    files: [core, 'src/db/{transaction,audit-walks}.ts', 'own/**', ...seenBelow],
+    files: [core, 'src/db/{transaction,audit-walks,summed-days}.ts', 'own/**', ...seenBelow],
     packages: [hashing],
   },
   door: { files: [core, 'own/**'], packages: [] },

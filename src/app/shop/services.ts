@@ -51,6 +51,7 @@ import { createNotices } from '../../domains/notices/index.ts'
 import { type Acting, createActing, createOperators, createOperatorsVerifier } from '../../domains/operators/index.ts'
 import {
   createCreations,
+  createDaysVerifier,
   createDeliveries,
   createMoneyVerifier,
   createOnce,
@@ -248,6 +249,7 @@ export function createServices(plainDb: Database, given: Runtime, config: ShopCo
       ledgerWalks: createLedgerWalks({ ...base, history }),
       customers,
     }),
+    createDaysVerifier(base),
     dedicated.verifier,
     vpn.verifier,
     createTrafficVerifier(base),

@@ -48,6 +48,7 @@ const promises = {
   sum: 'Sum of accounts',
   term: 'Term',
   token: 'Token',
+  totals: 'Sums of days',
   'traffic order': 'Traffic order',
   verifier: 'Part of verify',
   vpn: 'VPN',
@@ -60,6 +61,7 @@ const advices = {
   file: 'stop the shop, copy the file aside, and restore the last backup that verifies; later sales are in the copy',
   constraint: 'select the rows that break the constraint, and restore them from a backup',
   history: 'read the versions of the row in row_history and write the right one back; it was changed without the shop',
+  totals: 'delete the day from summed_days: the shop sums it again within minutes; find out who changed the row',
   checkpoint: 'keep this database as it is, and compare it with a backup that is older than the checkpoint',
   other: 'compare the row with a backup; a computed value, like a balance, follows from the rows it is computed from',
 }
@@ -118,6 +120,7 @@ const subjects = {
   table: (of: { table: string }) => of.table,
   token: (of: { id: string }) => `token ${of.id}`,
   traffic: (of: { pool: string; subuser: string }) => `${of.pool} traffic of ${of.subuser}`,
+  sums_of_day: (of: { of: 'postings' | 'orders'; day: string }) => `sums of the ${of.of} of ${of.day}`,
   traffic_account: (of: { pool: string; subuser: string }) => `account of ${of.pool} traffic of ${of.subuser}`,
 }
 
@@ -191,6 +194,8 @@ const problems = {
   token_owner: (of: { customer: string }) => `${of.customer} paid with it and does not own it`,
   accounts_counted: (of: { customers: number; accounts: number }) =>
     `there are ${of.customers} customers and ${of.accounts} accounts`,
+  day_sums: (of: { stored: string; expected: string }) =>
+    `the sums of the day are "${of.stored}", its rows have "${of.expected}"`,
   checkpoint_absent: 'it was kept elsewhere and is not in this database',
   checkpoint_stamp: (of: { stored: number; last: number }) =>
     `row versions name checkpoint ${of.stored}, the last one is ${of.last}`,

@@ -81,6 +81,7 @@ const promises: Translation<typeof findingsEn.promises> = {
   sum: 'Сумма счетов',
   term: 'Срок',
   token: 'Токен',
+  totals: 'Суммы дней',
   'traffic order': 'Заказ трафика',
   verifier: 'Часть сверки',
   vpn: 'VPN',
@@ -94,6 +95,7 @@ const advices: Translation<typeof findingsEn.advices> = {
     'поздние продажи есть в отложенном файле',
   constraint: 'выберите строки, которые нарушают ограничение, и восстановите их из резервной копии',
   history: 'прочитайте версии строки в row_history и верните верную; её изменили в обход магазина',
+  totals: 'удалите день из summed_days: магазин за минуты посчитает его снова; узнайте, кто изменил строку',
   checkpoint: 'оставьте эту базу как есть и сравните её с резервной копией старше контрольной точки',
   other: 'сравните строку с резервной копией; вычисляемое, например баланс, следует из строк, по которым вычислено',
 }
@@ -148,6 +150,7 @@ const subjects: Translation<typeof findingsEn.subjects> = {
   table: (of) => tables[of.table] ?? of.table,
   token: (of) => `токен ${of.id}`,
   traffic: (of) => `трафик ${of.pool} у ${of.subuser}`,
+  sums_of_day: (of) => `суммы ${of.of === 'postings' ? 'проводок' : 'заказов'} за ${of.day}`,
   traffic_account: (of) => `счёт трафика ${of.pool} у ${of.subuser}`,
 }
 
@@ -204,6 +207,7 @@ const problems: Translation<typeof findingsEn.problems> = {
   token_over_cap: (of) => `потрачено ${rub(of.spent)}, а лимит ${rub(of.cap)}`,
   token_owner: (of) => `${of.customer} платил этим токеном, но токен чужой`,
   accounts_counted: (of) => `покупателей ${of.customers}, а счетов ${of.accounts}`,
+  day_sums: (of) => `в суммах дня записано «${of.stored}», а по строкам выходит «${of.expected}»`,
   checkpoint_absent: 'хранится отдельно, а в этой базе её нет',
   checkpoint_stamp: (of) => `версии строк называют контрольную точку ${of.stored}, а последняя ${of.last}`,
   checkpoint_versions: (of) =>

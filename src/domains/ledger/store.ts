@@ -219,31 +219,6 @@ export async function houseBalances(reader: Reader): Promise<{ house: string; ba
   return rows.map((row) => ({ house: row.house, balance: -readWide(row, 'amount') }))
 }
 
-/** SQL condition: a credit or debit that belongs to no payment. The sandbox's payments use the same account. */
-export const isAdjustment = "(house = 'funds:operator' OR (house = 'funds:sandbox' AND reference IS NULL))"
-
-/** Movements between customers and house accounts by UTC day since 1970, house account and kind, for reports. */
-export async function sumByDay(reader: Reader, fromAt: number, toAt: number, which = 'TRUE') {
-  const rows = await reader.all<WideSum<'amount'> & { day: bigint; house: string; kind: string; n: bigint }>(
-    `SELECT at / 86400000 AS day, house, kind, COUNT(*) AS n, ${wideSum('amount', 'amount')}
-     FROM postings WHERE at >= $1 AND at < $2 AND ${which} GROUP BY at / 86400000, house, kind ORDER BY 1, 2, 3`,
-    [fromAt, toAt],
-  )
-  return rows.map((row) => {
-    const { day, house, kind, n } = row
-    return { day: Number(day), house, kind, count: Number(n), amount: readWide(row, 'amount') }
-  })
-}
-
-/** The sum of all customers' balances at a moment. */
-export async function sumBefore(reader: Reader, at: number): Promise<bigint> {
-  const row = await reader.first<WideSum<'amount'>>(
-    `SELECT ${wideSum('amount', 'amount')} FROM postings WHERE at < $1`,
-    [at],
-  )
-  return row ? readWide(row, 'amount') : 0n
-}
-
 /** A posting's place among those of all customers: by time, then by customer and number. */
 export type PostingPosition = { readonly at: number; readonly customer: string; readonly seq: number }
 
@@ -260,24 +235,6 @@ export const listFunding = (
        AND (at, customer_id, seq) > ($3, $4, $5) ORDER BY at, customer_id, seq LIMIT $6`,
     [fromAt, toAt, after.at, after.customer, after.seq, limit],
   )
-
-/** All refunds of charges from one instant until just before another. */
-export async function sumRefundsBetween(reader: Reader, fromAt: number, toAt: number): Promise<bigint> {
-  const row = await reader.first<WideSum<'sum'>>(
-    `SELECT ${wideSum('amount', 'sum')} FROM postings WHERE refund_of IS NOT NULL AND at >= $1 AND at < $2`,
-    [fromAt, toAt],
-  )
-  return row ? readWide(row, 'sum') : 0n
-}
-
-export async function refundsByDay(reader: Reader, from: number): Promise<{ day: number; sum: Kopecks }[]> {
-  const rows = await reader.all<{ day: bigint } & WideSum<'sum'>>(
-    `SELECT at / 86400000 AS day, ${wideSum('amount', 'sum')} FROM postings
-     WHERE refund_of IS NOT NULL AND at >= $1 GROUP BY at / 86400000 ORDER BY 1`,
-    [from],
-  )
-  return rows.map((row) => ({ day: Number(row.day) * 86_400_000, sum: kopecks(readWide(row, 'sum')) }))
-}
 
 const checkpointColumns = columnsOf<Omit<Checkpoint, 'history'>>({
   number: int('number'),

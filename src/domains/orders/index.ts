@@ -1,4 +1,5 @@
 import { bind } from '../../core/bind.ts'
+import { salesByDay, sumBetween, sumDays } from './days.ts'
 import {
   chargedSince,
   findByKey,
@@ -11,8 +12,6 @@ import {
   load,
   loadAny,
   pageAfter,
-  salesByDay,
-  sumBetween,
   walk,
 } from './list.ts'
 import { giveBackUnused, quoteUnused, refund } from './refund.ts'
@@ -22,6 +21,7 @@ import { countOf, findAnyOrder, findAudited, findByPrefix, findMany, newest } fr
 
 export { createMoneyVerifier } from './audit.ts'
 export { type Creation, createCreations } from './creations.ts'
+export { createDaysVerifier } from './days.ts'
 export { createDeliveries, createStories, type Delivered, type Deliveries, type Stories } from './list.ts'
 export {
   type ActionAnswer,
@@ -53,6 +53,7 @@ export function createOrders(given: Omit<OrdersDeps, 'running'>) {
       findOwned,
       salesByDay,
       sumBetween,
+      sumDays,
       chargedSince,
       giveBackUnused,
       quoteUnused,

@@ -121,13 +121,6 @@ export async function loadAny({ db }: Pick<OrdersDeps, 'db'>, id: OrderId): Prom
 export const findByKey = async ({ db, clock, sha256 }: OrdersDeps, customer: CustomerId, key: string) =>
   (await store.findAnswer(db, customer, keyForms(sha256, key), clock() - keyKeptMs))?.order_id ?? undefined
 
-/** Orders and revenue of each day from a moment on, by product. */
-export const salesByDay = ({ db }: OrdersDeps, from: number) => store.salesByDay(db, firstId('order', from))
-
-/** Number and price of the orders from one instant until just before another. */
-export const sumBetween = ({ db }: OrdersDeps, fromAt: number, toAt: number) =>
-  store.sumBetween(db, firstId('order', fromAt), firstId('order', toAt))
-
 /** A page of the orders of a product, in the order of their ids, for `verify`. */
 export const pageAfter = store.auditPage
 

@@ -1,7 +1,6 @@
 import type { CustomerId, OrderId, TokenId } from '../../core/ids.ts'
-import { type Kopecks, kopecks } from '../../core/money.ts'
 import { type Column, columnsOf, idColumn, int, money, orNull, type Row, textColumn } from '../../db/columns.ts'
-import { allOf, changesOne, countBy, list, pastPrefix, readWide, type WideSum, wideSum } from '../../db/rows.ts'
+import { allOf, changesOne, countBy, list, pastPrefix } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
 import { withMetadata } from '../../db/with-metadata.ts'
 import type { Metadata } from '../metadata/rules.ts'
@@ -164,33 +163,6 @@ export async function deleteAnswers(tx: Tx, before: number, limit: number): Prom
        (SELECT customer_id, key FROM answers WHERE created_at <= $1 ORDER BY created_at LIMIT $2)`,
     [before, limit],
   )
-}
-
-/** Orders and revenue per day and product. Ids grow with time, so only rows from `firstId` on are read. */
-export async function salesByDay(
-  reader: Reader,
-  firstId: string,
-): Promise<{ day: number; product: string; orders: number; sum: Kopecks }[]> {
-  const rows = await reader.all<{ day: bigint; product: string; n: bigint } & WideSum<'sum'>>(
-    `SELECT created_at / 86400000 AS day, product, COUNT(*) AS n, ${wideSum('price', 'sum')} FROM orders
-     WHERE id >= $1 GROUP BY created_at / 86400000, product ORDER BY 1, 2`,
-    [firstId],
-  )
-  return rows.map((row) => ({
-    day: Number(row.day) * 86_400_000,
-    product: row.product,
-    orders: Number(row.n),
-    sum: kopecks(readWide(row, 'sum')),
-  }))
-}
-
-/** Number and price of the orders between two ids, the second excluded. */
-export async function sumBetween(reader: Reader, from: string, below: string) {
-  const row = await reader.first<{ n: bigint } & WideSum<'sum'>>(
-    `SELECT COUNT(*) AS n, ${wideSum('price', 'sum')} FROM orders WHERE id >= $1 AND id < $2`,
-    [from, below],
-  )
-  return row ? { orders: Number(row.n), sum: readWide(row, 'sum') } : { orders: 0, sum: 0n }
 }
 
 /** An order for `verify`: input or calculation that is no JSON is null. */

@@ -1,5 +1,5 @@
 import { firstId } from '../../../core/ids.ts'
-import { kopecks, toRoubles, total, zero } from '../../../core/money.ts'
+import { kopecks, toRoubles, total } from '../../../core/money.ts'
 import { runningSince } from '../../../core/stall-monitor.ts'
 import { toIso } from '../../../core/time.ts'
 import { createTtlCache } from '../../../core/ttl-cache.ts'
@@ -94,20 +94,21 @@ async function businessOf(
 }
 
 async function revenueOf(deps: AdminDeps, from: number, today: number): Promise<Overview['days']> {
-  const sales = Map.groupBy(await deps.orders.salesByDay(from), (each) => each.day)
-  const refunds = new Map((await deps.ledger.refundsByDay(from)).map((each) => [each.day, each.sum]))
+  const end = today + dayMs
+  const sales = Map.groupBy(await deps.orders.salesByDay(from, end), (each) => each.day * dayMs)
+  const refunds = await deps.ledger.refundsByDay(from, end)
   return Array.from({ length: (today - from) / dayMs + 1 }, (_, index) => {
     const day = from + index * dayMs
     const sold = sales.get(day) ?? []
-    const sum = total(sold.map((each) => each.sum))
-    const refunded = refunds.get(day) ?? zero
+    const sum = total(sold.map((each) => kopecks(each.price)))
+    const refunded = kopecks(refunds.get(day) ?? 0n)
     return {
       day: toIso(day).slice(0, 10),
       sold_rub: toRoubles(sum),
       refunded_rub: toRoubles(refunded),
       revenue_rub: toRoubles(kopecks(sum - refunded)),
       orders: sold.reduce((count, each) => count + each.orders, 0),
-      products: Object.fromEntries(sold.map((each) => [each.product, toRoubles(each.sum)])),
+      products: Object.fromEntries(sold.map((each) => [each.product, toRoubles(kopecks(each.price))])),
     }
   })
 }
