@@ -38,7 +38,7 @@ describe.each([...enginesOf('sqlite')])('front story on %s', (engine) => {
     const heads = page.locator('#proxies thead th')
     for (const language of ['en', 'ru']) {
       await page.goto(`${shop.url}/?lang=${language}`)
-      expect(await heads.count()).toBe(4)
+      expect(await heads.filter({ visible: true }).count()).toBe(3)
       const cut =
         '(() => { const of = document.querySelector("#proxies .scroll"); return of.scrollWidth - of.clientWidth })()'
       expect([language, await page.evaluate<number>(cut)]).toEqual([language, 0])

@@ -132,10 +132,37 @@ describe('refusals in Russian', () => {
     ]
     expect(show(malformed(problems))).toBe(
       'Эл. почта: должно быть адресом эл. почты. Срок: должно быть одним из: 7, 14. ' +
-        'shoe_size: должно быть не длиннее 21 символа.',
+        'Поле «shoe_size»: должно быть не длиннее 21 символа.',
     )
   })
+
+  test('every field that the console sends has a Russian name, with which its problems begin', async () => {
+    const sources = await Promise.all(
+      [...new Bun.Glob('src/console/**/*.{ts,tsx}').scanSync()].map((path) => Bun.file(path).text()),
+    )
+    const console = sources.join('\n')
+    const unnamed = described
+      .flatMap((api) => operationsOf(api as Description))
+      .filter(({ operationId }) => console.includes(`'${operationId}'`))
+      .flatMap(({ operationId, requestBody }) =>
+        Object.keys(requestBody?.content['application/json'].schema.properties ?? {})
+          .filter((field) => /^(?:Поле «|(?!ALPN)[ -~])/.test(show(malformed([fieldProblem(field, 'required')]))))
+          .map((field) => `${operationId} ${field}`),
+      )
+    expect(unnamed).toEqual([])
+  })
 })
+
+type Described = {
+  readonly operationId: string
+  readonly requestBody?: {
+    readonly content: { readonly 'application/json': { readonly schema: { readonly properties?: object } } }
+  }
+}
+type Description = { readonly paths: Readonly<Record<string, Readonly<Record<string, Described>>>> }
+
+const operationsOf = ({ paths }: Description): readonly Described[] =>
+  Object.values(paths).flatMap((of) => Object.values(of))
 
 /** A sentence of the catalogue with a number, name or list as every parameter. Values that do not fit are left out. */
 function textsOf(sentence: unknown): string[] {

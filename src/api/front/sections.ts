@@ -25,7 +25,10 @@ const scrolling = (table: string): string => `<div class="card scroll" tabindex=
 
 type Kind = Writer['shown']['dedicated']['kinds'][number]
 
-/** A row for each country and a column for each type, with the price of 30 days or of the next term. */
+/**
+ * A row for each country and a column for each type, with the price of 30 days or of the next term. On a phone the
+ * country is a line above its prices. The roles are named, because browsers drop them where a style changes `display`.
+ */
 export function writeProxies(writer: Writer): string {
   const { shown, say, of, rub, language } = writer
   const { kinds } = shown.dedicated
@@ -33,24 +36,24 @@ export function writeProxies(writer: Writer): string {
   const countries = new Map(kinds.flatMap((kind) => kind.countries.map((each) => [each.country_code, each] as const)))
   const heads = kinds.map((kind) => {
     const [name, about] = kindTexts[kind.ipv] ?? [{ en: `IPv${kind.ipv}`, ru: `IPv${kind.ipv}` }, undefined]
-    return `<th scope="col">${of(name)}${about ? `<small>${of(about)}</small>` : ''}</th>`
+    return `<th scope="col" role="columnheader">${of(name)}${about ? `<small>${of(about)}</small>` : ''}</th>`
   })
   const cellOf = (kind: Kind, code: string): string => {
     const found = kind.countries.find((each) => each.country_code === code)
     const price = found?.prices.find(({ period }) => period >= tableDays) ?? found?.prices.at(-1)
-    if (!found || !price) return '<td class="dim">–</td>'
+    if (!found || !price) return '<td class="dim" role="cell">–</td>'
     const term = price.period === tableDays ? '' : `<small>${say('days', { days: price.period })}</small>`
-    return `<td>${rub(price.price_rub)}${term}<small class="${found.stock}">${of(stockTexts[found.stock])}</small></td>`
+    return `<td role="cell">${rub(price.price_rub)}${term}<small class="${found.stock}">${of(stockTexts[found.stock])}</small></td>`
   }
   const rows = [...countries]
     .toSorted(([one], [other]) => (one < other ? -1 : 1))
     .map(([code, each]) => {
       const name = escapeHtml(language === 'ru' ? each.name_ru : each.name)
       const cells = kinds.map((kind) => cellOf(kind, code)).join('')
-      return `<tr><th scope="row">${flagOf(code)}${name}</th>${cells}</tr>`
+      return `<tr role="row"><th scope="row" role="rowheader">${flagOf(code)}${name}</th>${cells}</tr>`
     })
-  const head = `<thead><tr><th scope="col">${say('country')}</th>${heads.join('')}</tr></thead>`
-  const table = `<table>${head}<tbody>${rows.join('\n')}</tbody></table>`
+  const head = `<thead role="rowgroup"><tr role="row"><th scope="col" role="columnheader">${say('country')}</th>${heads.join('')}</tr></thead>`
+  const table = `<table role="table">${head}<tbody role="rowgroup">${rows.join('\n')}</tbody></table>`
   return section(
     'proxies',
     say('proxies'),

@@ -1,56 +1,7 @@
 import { type CallRefused, isRecord } from '../client/call.ts'
+import { fieldNames } from './field-names.ts'
 
 type Problem = { readonly field: string; readonly problem: string }
-
-/** The name of each field on pages, in English and Russian. A field that is on no page keeps its own name. */
-const fields: Readonly<Record<string, readonly [en: string, ru: string]>> = {
-  address: ['Address', 'Адрес'],
-  amount_rub: ['Amount', 'Сумма'],
-  body: ['Request', 'Запрос'],
-  cap_rub: ['Spending limit', 'Лимит расходов'],
-  cities: ['City', 'Город'],
-  code: ['Code', 'Код'],
-  comment: ['Comment', 'Комментарий'],
-  count: ['How many', 'Сколько'],
-  countries: ['Country', 'Страна'],
-  country: ['Country', 'Страна'],
-  country_code: ['Country', 'Страна'],
-  current_password: ['Current password', 'Текущий пароль'],
-  day: ['Day', 'День'],
-  email: ['E-mail address', 'Эл. почта'],
-  expires_at: ['Valid until', 'Действует до'],
-  format: ['Format', 'Формат'],
-  from: ['From', 'Начало'],
-  gb: ['Gigabytes', 'Гигабайты'],
-  ids: ['Proxies', 'Прокси'],
-  ip: ['Address', 'Адрес'],
-  ipv: ['Type', 'Тип'],
-  link: ['Link', 'Ссылка'],
-  local: ['Own address', 'Свой адрес'],
-  location: ['Location', 'Расположение'],
-  login: ['Login', 'Логин'],
-  method: ['Method', 'Способ'],
-  name: ['Name', 'Имя'],
-  node: ['Node', 'Узел'],
-  nodes: ['Nodes', 'Узлы'],
-  note: ['Note', 'Заметка'],
-  password: ['Password', 'Пароль'],
-  period: ['Term', 'Срок'],
-  pool: ['Pool', 'Пул'],
-  pool_type: ['Pool', 'Пул'],
-  port_type: ['Protocol', 'Протокол'],
-  prefix: ['Range', 'Диапазон'],
-  quantity: ['How many lines', 'Сколько строк'],
-  role: ['Role', 'Роль'],
-  scopes: ['Rights', 'Права'],
-  session_ttl: ['Session length', 'Длительность сеанса'],
-  subuser_id: ['Sub-user', 'Субпользователь'],
-  supplied_bytes: ["Supplier's figure", 'По данным поставщика'],
-  to: ['To', 'Конец'],
-  to_subuser_id: ['To', 'Кому'],
-  upstream: ['Upstream proxy', 'Вышестоящий прокси'],
-  username: ['Login', 'Логин'],
-}
 
 /** The faulty fields of a refusal, all at once; none for a refusal of another kind. */
 export const problemsOf = ({ details }: CallRefused): readonly Problem[] =>
@@ -62,7 +13,8 @@ const isProblem = (value: unknown): value is Problem =>
 const sayProblem =
   (language: 'en' | 'ru') =>
   ({ field, problem }: Problem): string => {
-    const [en, ru] = fields[field.split('.')[0] ?? ''] ?? [field, field]
+    // A field without a name on pages is named as such, so that a Russian sentence begins in Russian.
+    const [en, ru] = fieldNames[field.split('.')[0] ?? ''] ?? [field, `Поле «${field}»`]
     return `${language === 'en' ? en : ru}: ${problem}.`
   }
 
