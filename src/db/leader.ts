@@ -1,4 +1,5 @@
 import { openPostgres } from './postgres.ts'
+import type { Database } from './transaction.ts'
 
 /** Whether this process leads in a job that one process runs. */
 export type Leaders = { leads(name: string): Promise<boolean>; stop(): Promise<void> }
@@ -11,9 +12,12 @@ const space = 7_204_202
  * when the process dies, and 25 s after its machine vanishes (keepalives in `pool.ts`). A SQLite file has one process,
  * which leads.
  */
-export function createLeaders(databaseUrl: string | undefined): Leaders {
+export function createLeaders(
+  databaseUrl: string | undefined,
+  open: (url: string, connections: number) => Pick<Database, 'first' | 'close'> = openPostgres,
+): Leaders {
   if (databaseUrl === undefined) return { leads: async () => true, stop: async () => {} }
-  const db = openPostgres(databaseUrl, 1)
+  const db = open(databaseUrl, 1)
   return {
     async leads(name) {
       const row = await db.first<{ leads: boolean }>(

@@ -56,6 +56,12 @@ export type Backend = { readonly pid: number; readonly startedAt: string }
 
 type Waits = (line: PooledConnection | Promise<PooledConnection>) => void
 
+/** Opens connections; the driver, or a test's server between it and the pool. */
+export type Connect = (
+  options: SQL.PostgresOrMySQLOptions & { onclose(error: Error | null): void },
+) => Pick<SQL, 'reserve' | 'close'>
+export const connectWithDriver: Connect = (options) => new SQL(options)
+
 /** Connection pool; every wait is limited. A silent connection is discarded: no answer reaches the wrong caller. */
 export class Pool {
   readonly #lines = new Set<PooledConnection>()
@@ -76,6 +82,7 @@ export class Pool {
     private readonly size: number,
     readonly limits: PoolLimits,
     private readonly silence: Silence,
+    private readonly connect = connectWithDriver,
   ) {}
 
   async read(sql: string, values: readonly Value[] = []): Promise<unknown> {
@@ -176,9 +183,9 @@ export class Pool {
       closedBy = error ?? new Error('the connection was closed')
       if (line) this.#lose(line)
     }
-    let sql: SQL | undefined
+    let sql: ReturnType<Connect> | undefined
     try {
-      sql = new SQL({ ...optionsOf(this.url, this.limits), onclose })
+      sql = this.connect({ ...optionsOf(this.url, this.limits), onclose })
       const connection = await this.#reserveOn(sql)
       if (this.#isClosed) throw closed()
       if (closedBy) throw closedBy
@@ -195,7 +202,7 @@ export class Pool {
     }
   }
 
-  async #reserveOn(sql: SQL): Promise<ReservedSQL> {
+  async #reserveOn(sql: ReturnType<Connect>): Promise<ReservedSQL> {
     const end = new AbortController()
     const listener = this.silence.listen(this.limits.poolWaitMs, () => end.abort())
     listener.sent()
@@ -208,7 +215,7 @@ export class Pool {
     }
   }
 
-  #lineOn(sql: SQL, connection: ReservedSQL): PooledConnection {
+  #lineOn(sql: ReturnType<Connect>, connection: ReservedSQL): PooledConnection {
     const close = (): void => {
       this.#lose(line)
       void connection.close({ timeout: 0 })

@@ -13,6 +13,7 @@ import {
 } from './commit.ts'
 import { CommitTrust } from './commit-trust.ts'
 import {
+  connectWithDriver,
   isCut,
   isFatal,
   isMissingTable,
@@ -42,8 +43,9 @@ export function openPostgres(
   size: number = poolSize,
   limits: PoolLimits = shippedLimits,
   silence = new Silence(),
+  connect = connectWithDriver,
 ): Database {
-  const pool = new Pool(url, size, limits, silence)
+  const pool = new Pool(url, size, limits, silence, connect)
   const waiting = new WaitingCommits(url, limits, silence)
   const permits = new WritePermits(writersOf(size), limits.poolWaitMs, silence, () => waiting.count > 0)
   const trust = new CommitTrust(limits.trustedCommitMs)

@@ -1,12 +1,11 @@
 import { never, type Process } from './process.ts'
 import type { World } from './world.ts'
 
-/** A program that answers requests; `process` is undefined while it does not run. */
-export type Party = {
-  readonly name: string
-  readonly process: () => Process | undefined
-  readonly answer: (request: Request) => Promise<Response>
-}
+/** A program that runs and answers requests. */
+type Server = { readonly process: Process; readonly answer: (request: Request) => Promise<Response> }
+
+/** A program that answers requests, or several behind a load balancer; `find` has none while none runs. */
+export type Party = { readonly name: string; readonly find: () => Server | undefined }
 
 /** How bad the network is: how many of 100 messages are lost, delivered twice, or late. */
 export type Quality = { readonly lost: number; readonly doubled: number; readonly late: number }
@@ -109,15 +108,16 @@ export class Network {
     resolve: (response: Response) => void,
     reject: (error: Error) => void,
   ): void {
-    const server = party.process()
+    const found = party.find()
+    const server = found?.process
     const back = { ...message, link: `${party.name} to ${from.name}`, what: `answer to ${message.what}` }
-    if (!server?.isAlive) {
+    if (!found || !server?.isAlive) {
       this.later(from, back, 'refusal', () => reject(connectionError('ECONNREFUSED')))
       return
     }
     server.onCrash(() => this.later(from, back, 'reset', () => reject(connectionError('ECONNRESET'))))
     const answering = async () => {
-      const response = await party.answer(request)
+      const response = await found.answer(request)
       const body = await response.bytes()
       await server.step(`sending the ${back.what}`)
       this.deliver(back, false, () => {

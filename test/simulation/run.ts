@@ -1,11 +1,13 @@
 /**
  * The simulation as a command.
  *
- *     npm run simulate -- --seeds N [--from N] [--short]     npm run simulate -- --seed N [--short] [--trace]
+ *     npm run simulate -- --seeds N [--from N] [--short] [--engine postgres]
+ *     npm run simulate -- --seed N [--short] [--engine postgres] [--trace]
  *
  * Runs seeds one after another. A seed that breaks a promise is shrunk, its trace is printed, and the command exits
  * with 1. `--seed` repeats one. `--until-broken` ends with the first broken seed, as it is.
  *
+ * `--engine postgres` runs one or two shops on a real server, with its statements as steps.
  * A process runs at most 500 seeds: the runtime keeps some of the schemas of each simulated shop.
  */
 import { parseArgs } from 'node:util'
@@ -19,6 +21,7 @@ const { values } = parseArgs({
     from: { type: 'string' },
     trace: { type: 'boolean' },
     short: { type: 'boolean' },
+    engine: { type: 'string' },
     'until-broken': { type: 'boolean' },
   },
 })
@@ -29,6 +32,7 @@ const length = values.short === true ? 'short' : 'long'
 /** Ends with the first broken seed, and does not shrink it. */
 const isUntilBroken = values['until-broken'] === true
 
+const engine = values.engine === 'postgres' ? 'postgres' : 'sqlite'
 /** The most that one process simulates. */
 const maxSeeds = 500
 
@@ -36,7 +40,7 @@ type Totals = { purchases: number; crashes: number; broken: number }
 const totals: Totals = { purchases: 0, crashes: 0, broken: 0 }
 
 async function runHere(): Promise<void> {
-  const template = await makeTemplate()
+  const template = await makeTemplate(engine)
   for (let seed = first; seed < first + count; seed += 1) {
     const result = await runSeed(template, seed, length, isUntilBroken ? 1 : undefined)
     totals.purchases += result.purchases
@@ -49,7 +53,7 @@ async function runHere(): Promise<void> {
     }
     if ((seed - first + 1) % reportEvery === 0) console.log(`${seed - first + 1} seeds: ${JSON.stringify(totals)}`)
   }
-  template.remove()
+  await template.remove()
 }
 
 /** The same command with a part of the seeds. Its last line has the totals. */

@@ -7,12 +7,12 @@ import { shopJobs } from '../../src/app/shop/jobs.ts'
 import { createServices, type Services, shopConfigOf } from '../../src/app/shop/services.ts'
 import { readAddress } from '../../src/core/address.ts'
 import { noStalls } from '../../src/core/stall-monitor.ts'
-import type { Database } from '../../src/db/transaction.ts'
+import { createLeaders } from '../../src/db/leader.ts'
 import type { OpenSender } from '../../src/domains/webhooks/ports.ts'
 import { startJobs } from '../../src/jobs/jobs.ts'
 import { startDeliveries } from '../../src/jobs/webhooks.ts'
 import type { Process } from './process.ts'
-import { type Pace, stepDatabase } from './stepped-database.ts'
+import type { Store } from './store.ts'
 
 export const vault = createVault(new Uint8Array(32))
 
@@ -23,7 +23,7 @@ export const shopUrl = `https://${shopHost}`
 export const fromHeader = 'x-simulated-from'
 const sourceOf = ({ headers }: Request) => readAddress(headers.get(fromHeader) ?? '198.51.100.7')
 
-export const configOf = (folder: string): Config =>
+export const configOf = (folder: string, databaseUrl?: string): Config =>
   readConfig({
     TURNPIKE_DATA: folder,
     TURNPIKE_SANDBOX: 'off',
@@ -35,6 +35,7 @@ export const configOf = (folder: string): Config =>
     TURNPIKE_PREMIUM_LEASE_BYTES: '1000000',
     TURNPIKE_RATE_READS: '0',
     TURNPIKE_RATE_CHARGES: '0',
+    ...(databaseUrl !== undefined && { TURNPIKE_DATABASE_URL: databaseUrl }),
   })
 
 const runtimeOf = (process: Process) => ({
@@ -54,9 +55,8 @@ export type RunningShop = {
 }
 
 export type ShopDeps = {
-  readonly db: Database
+  readonly store: Store
   readonly folder: string
-  readonly pace: Pace
   /** Names of the jobs that run: a simulated shop with few of them lets the rest meet more often. */
   readonly runsJob: (name: string) => boolean
   readonly openSender: OpenSender
@@ -65,10 +65,11 @@ export type ShopDeps = {
 
 /** The shop's own parts as the product joins them, without ports: its jobs run, and it answers requests. */
 export async function openShop(process: Process, deps: ShopDeps): Promise<RunningShop> {
-  const config = configOf(deps.folder)
+  const { store } = deps
+  const config = configOf(deps.folder, store.url)
   const log = createLog('debug', 'shop', (line) => deps.log.push(line))
   const runtime = runtimeOf(process)
-  const db = stepDatabase(deps.db, process, deps.pace)
+  const db = store.open(process)
   const services = createServices(db, runtime, { ...shopConfigOf(config, vault), openSender: deps.openSender })
   // No simulated gateway reports the state of exits.
   services.premium.exits.isServed = async () => true
@@ -85,10 +86,11 @@ export async function openShop(process: Process, deps: ShopDeps): Promise<Runnin
   })
   const all = [...shopJobs(services, runtime, log, () => undefined), ...historyJobs]
   const jobs = all.filter(({ name }) => deps.runsJob(name))
+  const leaders = createLeaders(store.url, (_, connections) => store.open(process, connections))
   startJobs(
     jobs,
     log,
-    async () => true,
+    (job) => leaders.leads(job),
     () => {},
     process.clock,
   )

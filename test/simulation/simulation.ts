@@ -1,13 +1,13 @@
 import { join } from 'node:path'
-import { openDatabase } from '../../src/db/open.ts'
-import type { Database } from '../../src/db/transaction.ts'
 import { Customer } from './customer.ts'
 import { Carried, Gateway } from './gateway.ts'
-import { checkRows, openReader } from './invariants.ts'
+import { checkRows } from './invariants.ts'
 import { Network } from './network.ts'
 import { type Action, type Fault, type Plan, parties } from './plan.ts'
+import type { Process } from './process.ts'
 import { Provider, providerHost } from './provider.ts'
 import { openShop, type RunningShop, shopHost } from './shop.ts'
+import { openStore, type Store } from './store.ts'
 import { copyTemplate, pool, type Template } from './template.ts'
 import { BrokenPromise, World } from './world.ts'
 
@@ -16,7 +16,7 @@ export type Outcome = { readonly trace: readonly string[]; readonly purchases: n
 
 /** Runs one plan to its end, and throws with its trace if a promise is broken. */
 export async function simulate(template: Template, plan: Plan): Promise<Outcome> {
-  const copy = copyTemplate(template)
+  const copy = await copyTemplate(template)
   const simulation = new Simulation(copy, template, plan)
   try {
     return await simulation.run()
@@ -24,7 +24,7 @@ export async function simulate(template: Template, plan: Plan): Promise<Outcome>
     throw withTrace(error, simulation.world.trace)
   } finally {
     await simulation.close()
-    copy.remove()
+    await copy.remove()
   }
 }
 
@@ -40,7 +40,8 @@ const settledMs = 12_000
 const lookMs = 500
 const payerMs = 3_000
 const trafficBytes = 8_000_000
-const maxPages = 1_073_741_823
+/** A server may have so many shops. */
+const maxShops = 2
 
 /** A refusal of the database for a reason outside of the shop. */
 const isOutside = (line: string): boolean =>
@@ -52,22 +53,27 @@ const ofDatabase = ['schema', 'integrity']
 const toText = (value: unknown): string =>
   JSON.stringify(value, (_, each: unknown) => (typeof each === 'bigint' ? String(each) : each))
 
+/** The first one has the data folder of the template. */
+const shopNames = ['shop', 'second shop']
+
+const answerOf = ({ toCustomers, toNodes }: RunningShop, request: Request): Promise<Response> =>
+  request.url.includes('/node/v1/') ? toNodes(request) : toCustomers(request)
+
 class Simulation {
   readonly world: World
   private readonly network: Network
-  /** The file of the database: it outlives the shop's processes, and each has its own steps on it. */
-  private readonly db: Database
+  private readonly store: Store
   private readonly reader
   private readonly customers: readonly Customer[]
   private readonly provider
   private readonly gateways: readonly Gateway[]
   private readonly carried = new Carried()
-  private shop: RunningShop | undefined
+  /** Shops on the database, by number; undefined while one does not run. */
+  private readonly shops: (RunningShop | undefined)[]
   private crashes = 0
   private shopSteps = 0
   private keys = 0
   private shopAheadMs = 0
-  private isDiskFull = false
   private isHealed = false
   /** Ends of crashed shops, which a new one waits for. */
   private closing: Promise<unknown> = Promise.resolve()
@@ -80,8 +86,10 @@ class Simulation {
   ) {
     this.world = new World(plan.entropy, plan.scheduler, () => this.check())
     this.network = new Network(this.world, plan.network)
-    this.db = openDatabase(copy.address)
-    this.reader = openReader(copy.address)
+    this.store = openStore(copy.address, this.world, plan.pace)
+    this.reader = this.store.reader
+    const shops = this.store.url === undefined ? 1 : 1 + this.world.chance('shops beside the first', maxShops)
+    this.shops = Array.from({ length: shops }, () => undefined)
     this.customers = template.customers.map(
       ({ id, token, login }, index) => new Customer(this.world, `customer ${index + 1}`, { id, token, login }),
     )
@@ -89,8 +97,7 @@ class Simulation {
     for (const customer of this.customers) customer.onPayment = (payment) => this.letPay(payment)
     this.network.add(providerHost, {
       name: 'provider',
-      process: () => this.provider.process,
-      answer: this.provider.answer,
+      find: () => ({ process: this.provider.process, answer: this.provider.answer }),
     })
     const usesGateways = plan.actions.some(({ what }) => what === 'use traffic')
     this.gateways = template.gateways.flatMap((key, index) => {
@@ -99,18 +106,18 @@ class Simulation {
     })
     this.network.add(shopHost, {
       name: 'shop',
-      process: () => this.shop?.process,
-      answer: (request) => {
-        const { toCustomers, toNodes } = this.openedShop()
-        return request.url.includes('/node/v1/') ? toNodes(request) : toCustomers(request)
+      find: () => {
+        const open = this.openShops()
+        const shop = open[this.world.chance('shop of a request', open.length)]
+        return shop && { process: shop.process, answer: (request) => answerOf(shop, request) }
       },
     })
   }
 
   async run(): Promise<Outcome> {
-    this.startShop()
-    await this.world.run(() => this.shop !== undefined)
-    this.world.crashesAt = (process) => process.name === 'shop' && this.crashesNow()
+    for (const index of this.shops.keys()) this.startShop(index)
+    await this.world.run(() => this.areShopsOpen())
+    this.world.crashesAt = (process) => this.crashesNow(process)
     for (const gateway of this.gateways) gateway.start()
     for (const action of this.plan.actions) {
       this.world.schedule(undefined, action.atMs, action.what, () => this.act(action))
@@ -127,10 +134,10 @@ class Simulation {
     this.network.heal()
     this.world.crashesAt = () => false
     this.world.note('all faults end')
-    this.setDiskFull(false)
+    this.store.setFault(false)
     for (const gateway of this.gateways) if (!gateway.isRunning) gateway.start()
     const actors = [...this.customers, this.provider]
-    await this.world.run(() => this.shop !== undefined && actors.every((each) => each.isIdle))
+    await this.world.run(() => this.areShopsOpen() && actors.every((each) => each.isIdle))
     await this.checkEnd()
     return {
       trace: this.world.trace,
@@ -140,40 +147,47 @@ class Simulation {
   }
 
   async close(): Promise<void> {
-    this.shop?.process.crash('at the end')
+    for (const shop of this.openShops()) shop.process.crash('at the end')
     for (const gateway of this.gateways) gateway.kill('at the end')
     await this.closing
     this.network.close()
-    await this.db.close()
-    this.reader.close()
+    await this.store.close()
   }
 
   private openedShop(): RunningShop {
-    if (!this.shop) throw new Error('no shop runs')
-    return this.shop
+    const [shop] = this.openShops()
+    if (!shop) throw new Error('no shop runs')
+    return shop
   }
 
-  private startShop(): void {
-    const { world, plan } = this
-    const process = world.start('shop')
+  private openShops(): RunningShop[] {
+    return this.shops.filter((shop) => shop !== undefined)
+  }
+
+  private areShopsOpen(): boolean {
+    return this.openShops().length === this.shops.length
+  }
+
+  private startShop(index: number): void {
+    const { world, plan, store } = this
+    const process = world.start(shopNames[index] ?? '')
     process.clockAheadMs = this.shopAheadMs
     process.onCrash(() => {
-      this.shop = undefined
+      this.shops[index] = undefined
       // Ends after the transactions that the crash has rolled back.
-      this.closing = world.real(this.db.transact(async () => {}))
+      this.closing = world.real(store.ended())
     })
     const deps = {
-      db: this.db,
-      folder: this.copy.folder,
-      pace: plan.pace,
+      store,
+      folder: index === 0 ? this.copy.folder : join(this.copy.folder, process.name),
       runsJob: (name: string) => (hashOf(name) ^ plan.idleJobs) % 3 !== 0,
       openSender: () => ({ send: async () => ({ status: 200, problem: null, retryAfterMs: null }), close: () => {} }),
       log: this.log,
     }
     const open = async () => {
       const shop = await openShop(process, deps)
-      world.note('the shop is open')
-      this.shop = shop
+      world.note(`the ${process.name} is open`)
+      this.shops[index] = shop
     }
     process.run(open).catch((error: unknown) => {
       if (process.isAlive) world.fail(error)
@@ -217,31 +231,24 @@ class Simulation {
       if (fault.of > 0) this.gateways[fault.of - 1]?.setClock(fault.aheadMs)
       else {
         this.shopAheadMs = fault.aheadMs
-        if (this.shop) this.shop.process.clockAheadMs = fault.aheadMs
+        for (const shop of this.openShops()) shop.process.clockAheadMs = fault.aheadMs
       }
     } else {
-      this.setDiskFull(true)
-      world.schedule(undefined, fault.forMs, 'space on the disk', () => this.setDiskFull(false))
+      this.store.setFault(true)
+      world.schedule(undefined, fault.forMs, 'space on the disk', () => this.store.setFault(false))
     }
   }
 
-  /** SQLite refuses more pages with SQLITE_FULL, as on a full disk. */
-  private setDiskFull(isFull: boolean): void {
-    if (isFull === this.isDiskFull) return
-    this.isDiskFull = isFull
-    this.world.note(isFull ? 'the disk is full' : 'the disk has space again')
-    // It waits for the transaction that runs, which waits for the simulation.
-    void this.db.transact((tx) => tx.all(`PRAGMA max_page_count = ${isFull ? 1 : maxPages}`))
-  }
-
-  /** A crash comes at its step, counted over all runs of the shop. */
-  private crashesNow(): boolean {
+  /** A crash comes at its step, counted over all runs of all shops. */
+  private crashesNow({ name }: Process): boolean {
+    const index = shopNames.indexOf(name)
+    if (index < 0) return false
     this.shopSteps += 1
     const fault = this.plan.faults.find((each) => each.kind === 'crash' && each.step === this.shopSteps)
     if (fault?.kind !== 'crash') return false
     this.crashes += 1
     this.world.schedule(undefined, fault.downMs, 'start of the shop', () => {
-      void this.world.real(this.closing).then(() => this.startShop())
+      void this.world.real(this.closing).then(() => this.startShop(index))
     })
     return true
   }

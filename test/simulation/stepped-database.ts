@@ -5,7 +5,7 @@ import { Crashed, never, type Process } from './process.ts'
 export type Pace = { readonly waits: number; readonly maxMs: number }
 
 /** The statement's verb and table, for the label of a step. */
-const shortOf = (sql: string): string =>
+export const shortOf = (sql: string): string =>
   /\b(INSERT INTO|UPDATE|DELETE FROM|FROM)\s+([a-z_]+)/i.exec(sql)?.slice(1).join(' ').toLowerCase() ?? 'a statement'
 
 /**

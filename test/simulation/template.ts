@@ -10,7 +10,9 @@ import { migrate } from '../../src/db/migrate.ts'
 import { openDatabase } from '../../src/db/open.ts'
 import catalogue from '../../src/domains/pricing/catalogue.yaml'
 import { runtimeWith } from '../harness/clock.ts'
+import type { Engine } from '../harness/database.ts'
 import { memoryFolder } from '../harness/memory.ts'
+import { createDatabase, postgresUrl } from '../harness/postgres.ts'
 import { addStockGateway } from '../harness/stock-gateway.ts'
 import { gateways } from './plan.ts'
 import { providerShop } from './provider.ts'
@@ -20,11 +22,11 @@ type TemplateCustomer = { readonly id: string; readonly token: string; readonly 
 
 /** The database that every simulation begins with. */
 export type Template = {
-  readonly folder: string
+  readonly address: string
   readonly customers: readonly TemplateCustomer[]
   /** Join keys of gateways. */
   readonly gateways: readonly string[]
-  remove(): void
+  remove(): Promise<void>
 }
 
 const startedAt = Date.UTC(2026, 0, 15, 12)
@@ -35,9 +37,10 @@ export const pool = 'datacenter'
 const fileName = 'turnpike.db'
 
 /** Makes the database: prices, little stock, and customers with money. */
-export async function makeTemplate(): Promise<Template> {
-  const folder = mkdtempSync(join(memoryFolder, 'turnpike-simulation-'))
-  const db = openDatabase(join(folder, fileName))
+export async function makeTemplate(engine: Engine = 'sqlite'): Promise<Template> {
+  const copy = await makeCopy(engine)
+  const { folder, address } = copy
+  const db = openDatabase(address)
   try {
     await migrate(db, readMigrations())
     const runtime = { ...runtimeWith({ read: () => startedAt - 60_000 }), stalls: noStalls }
@@ -57,7 +60,7 @@ export async function makeTemplate(): Promise<Template> {
       secret: providerShop.secret,
       settings: new Map([['shop_id', providerShop.id]]),
     })
-    return { folder, customers, gateways: keys, remove: () => rmSync(folder, { recursive: true, force: true }) }
+    return { address, customers, gateways: keys, remove: () => copy.remove() }
   } finally {
     await db.close()
   }
@@ -111,10 +114,27 @@ async function addStock(services: Services): Promise<void> {
   }
 }
 
-/** A copy of the database in a folder of its own, for one simulation. */
-export function copyTemplate({ folder: source }: Template): { folder: string; address: string; remove(): void } {
+type Copy = { readonly folder: string; readonly address: string; remove(): Promise<void> }
+
+/** A copy of the database, and a folder for the files of one simulation. */
+export const copyTemplate = ({ address }: Template): Promise<Copy> =>
+  makeCopy(address.startsWith('postgres') ? 'postgres' : 'sqlite', address)
+
+async function makeCopy(engine: Engine, source?: string): Promise<Copy> {
   const folder = mkdtempSync(join(memoryFolder, 'turnpike-simulation-'))
-  const address = join(folder, fileName)
-  copyFileSync(join(source, fileName), address)
-  return { folder, address, remove: () => rmSync(folder, { recursive: true, force: true }) }
+  const removeFolder = (): void => rmSync(folder, { recursive: true, force: true })
+  if (engine === 'sqlite') {
+    const address = join(folder, fileName)
+    if (source !== undefined) copyFileSync(source, address)
+    return { folder, address, remove: async () => removeFolder() }
+  }
+  const database = await createDatabase(await postgresUrl(), source)
+  return {
+    folder,
+    address: database.url,
+    async remove() {
+      await database.drop()
+      removeFolder()
+    },
+  }
 }

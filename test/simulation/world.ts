@@ -46,6 +46,8 @@ export class World {
   private failure: Error | undefined
   /** Whether a process crashes at this await. */
   crashesAt: (process: Process) => boolean = () => false
+  /** Work that is done once all code waits; returns whether there was any. */
+  whenQuiet: () => Promise<boolean> = async () => false
   /** The network, as `fetch` of a simulated process. */
   fetch: (from: Process, url: URL, init: RequestInit) => Promise<Response> = () =>
     Promise.reject(new Error('no network'))
@@ -153,11 +155,13 @@ export class World {
 
   /** Lets all code run until it waits for an event of this world. */
   private async settle(): Promise<void> {
-    for (let quiet = 0; quiet < quietTurns; ) {
-      const before = this.activity
-      await new Promise<void>((resolve) => void realImmediate(resolve))
-      if (this.work.size > 0) await Promise.race(this.work).catch(() => {})
-      quiet = this.activity === before && this.immediates === 0 && this.work.size === 0 ? quiet + 1 : 0
-    }
+    do {
+      for (let quiet = 0; quiet < quietTurns; ) {
+        const before = this.activity
+        await new Promise<void>((resolve) => void realImmediate(resolve))
+        if (this.work.size > 0) await Promise.race(this.work).catch(() => {})
+        quiet = this.activity === before && this.immediates === 0 && this.work.size === 0 ? quiet + 1 : 0
+      }
+    } while (await this.whenQuiet())
   }
 }
