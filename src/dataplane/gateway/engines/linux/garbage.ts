@@ -1,15 +1,16 @@
 import type { Clock } from '../../../../core/time.ts'
 
 const mebibyte = 1024 * 1024
-/** Garbage that is collected in a quiet and in a busy moment: so much, and so large a part of the memory in use. */
-const worthCollecting = {
-  quiet: { bytes: mebibyte, part: 1 / 8 },
-  busy: { bytes: 16 * mebibyte, part: 1 / 2 },
+/**
+ * When garbage is collected: so many bytes of it, and so large a part of the memory in use. `rest`: the time until the
+ * next collection, in pauses of this one.
+ */
+const limits = {
+  quiet: { bytes: mebibyte, part: 1 / 8, rest: 100 },
+  busy: { bytes: 16 * mebibyte, part: 1 / 2, rest: 1000 },
 } as const
-/** Collections take a thousandth of the time, within these limits of the time between two. */
-const intervalPerPause = 1000
-const minIntervalMs = 2000
-const maxIntervalMs = 30_000
+const minRestMs = 500
+const maxRestMs = 30_000
 
 type Heap = {
   /** Memory of the thread's objects and buffers, garbage included. */
@@ -36,7 +37,8 @@ function openOwnHeap(): Heap {
  */
 export class GarbageCollection {
   private keptBytes: number
-  private earliestAt = 0
+  private endedAt = Number.NEGATIVE_INFINITY
+  private pauseMs = 0
 
   constructor(
     private readonly clock: Clock,
@@ -47,14 +49,14 @@ export class GarbageCollection {
 
   /** Call a few times a second. `isQuiet`: few clients would notice a pause. */
   collectIfWorth(isQuiet: boolean): void {
+    const { bytes, part, rest } = limits[isQuiet ? 'quiet' : 'busy']
     const fromMs = this.clock()
-    if (fromMs < this.earliestAt) return
-    const { bytes, part } = worthCollecting[isQuiet ? 'quiet' : 'busy']
+    const restMs = Math.min(maxRestMs, Math.max(minRestMs, rest * this.pauseMs))
+    if (fromMs - this.endedAt < restMs) return
     if (this.heap.bytes() - this.keptBytes < Math.max(bytes, this.keptBytes * part)) return
     this.heap.collect()
     this.keptBytes = this.heap.bytes()
-    const toMs = this.clock()
-    const intervalMs = intervalPerPause * (toMs - fromMs)
-    this.earliestAt = toMs + Math.min(maxIntervalMs, Math.max(minIntervalMs, intervalMs))
+    this.endedAt = this.clock()
+    this.pauseMs = this.endedAt - fromMs
   }
 }
