@@ -1,5 +1,4 @@
 import {
-  type Audit,
   at,
   attempt,
   type Finding,
@@ -11,8 +10,8 @@ import {
   type Verifier,
 } from '../../core/finding.ts'
 import { timeOfId } from '../../core/ids.ts'
-import { keysetPages } from '../../core/keyset-pages.ts'
 import type { Vault } from '../../core/vault.ts'
+import { createWalkingVerifier, pageWalk, wholeWalk } from '../../db/audit-walks.ts'
 import type { Database, Reader } from '../../db/transaction.ts'
 import type { LedgerAudit } from '../ledger/index.ts'
 import type { Posting } from '../ledger/rules.ts'
@@ -23,56 +22,56 @@ import * as store from './store.ts'
 const pageSize = 100
 
 /** Checks that payments and their postings are one to one, and that every payment follows from its steps. */
-export function createPaymentsVerifier(deps: { db: Database; ledgerAudit: LedgerAudit; vault: Vault }): Verifier {
-  return {
-    name: 'payments',
-    verify: (onProgress) =>
-      deps.db.snapshot(async (reader): Promise<Audit> => {
-        const findings: Finding[] = []
-        let [payments, steps, moved] = [0, 0, 0]
-        const read = (after: string, limit: number) => store.paymentsAfter(reader, after, limit)
-        for await (const batch of keysetPages(read, { start: '', size: pageSize, keyOf: (each: Payment) => each.id })) {
-          const walked = await walkBatch(reader, batch, deps.ledgerAudit, findings)
-          payments += batch.length
-          steps += walked.steps
-          moved += walked.moved
-          onProgress?.(payments)
-        }
-        const counted = await store.countChanges(reader)
-        if (counted !== steps) {
-          const counts = { rows: counted, counted: steps, by: 'payments' } as const
-          findings.push(found('payment', at('table', { table: 'payment_changes' }), 'rows_counted', counts))
-        }
-        const unnoted = await store.findWithoutStep(reader)
-        if (unnoted)
-          findings.push(found('payment', at('payment', { id: unnoted.payment }), 'refund_step', { step: unnoted.step }))
-        const posted = await deps.ledgerAudit.countByReference(reader)
-        if (posted !== moved) {
-          const counts = { postings: posted, steps: moved }
-          findings.push(found('payment', at('table', { table: 'postings' }), 'payments_posted', counts))
-        }
-        await checkProviders(reader, deps.vault, findings)
-        return { findings, covered: { payments } }
-      }),
+export const createPaymentsVerifier = (deps: { db: Database; ledgerAudit: LedgerAudit; vault: Vault }): Verifier =>
+  createWalkingVerifier(deps.db, 'payments', [
+    pageWalk({
+      name: 'payments',
+      start: '',
+      size: pageSize,
+      read: store.paymentsAfter,
+      keyOf: ({ id }: Payment): string => id,
+      async check(reader, batch, findings) {
+        if (batch.length > 0) await checkBatch(reader, batch, deps.ledgerAudit, findings)
+        return { payments: batch.length }
+      },
+    }),
+    wholeWalk('sums', (reader, findings) => checkSums(reader, deps, findings)),
+  ])
+
+/** Steps and postings beside the payments: each payment is compared with its own, and the database counts all. */
+async function checkSums(
+  reader: Reader,
+  { ledgerAudit, vault }: { readonly ledgerAudit: LedgerAudit; readonly vault: Vault },
+  findings: Finding[],
+): Promise<void> {
+  const { rows, counted, moved } = await store.countChanges(reader)
+  if (rows !== counted) {
+    const counts = { rows, counted, by: 'payments' } as const
+    findings.push(found('payment', at('table', { table: 'payment_changes' }), 'rows_counted', counts))
   }
+  const unnoted = await store.findWithoutStep(reader)
+  if (unnoted)
+    findings.push(found('payment', at('payment', { id: unnoted.payment }), 'refund_step', { step: unnoted.step }))
+  const posted = await ledgerAudit.countByReference(reader)
+  if (posted !== moved) {
+    const counts = { postings: posted, steps: moved }
+    findings.push(found('payment', at('table', { table: 'postings' }), 'payments_posted', counts))
+  }
+  await checkProviders(reader, vault, findings)
 }
 
-async function walkBatch(reader: Reader, batch: readonly Payment[], ledger: LedgerAudit, findings: Finding[]) {
+async function checkBatch(reader: Reader, batch: readonly Payment[], ledger: LedgerAudit, findings: Finding[]) {
   const ids = batch.map((each) => each.id)
   const changes = Map.groupBy(await store.changesOf(reader, ids), (each) => each.payment)
   const postings = Map.groupBy(await ledger.byReference(reader, ids), (each) => each.reference ?? '')
-  let [steps, moved] = [0, 0]
   for (const payment of batch) {
     const [own, money] = [changes.get(payment.id) ?? [], postings.get(payment.id) ?? []]
-    steps += own.length
-    moved += own.filter((each) => each.posting !== null).length
     const of = { promise: 'payment', where: at('payment', { id: payment.id }) } as const
     await attempt(findings, of, () => {
       const problems = [...problemsOfSteps(payment, own), ...problemsOfMoney(payment, own, money)]
       findings.push(...problems.map((each) => ({ ...of, ...each })))
     })
   }
-  return { steps, moved }
 }
 
 /** Compares a payment with the sum of its steps. */

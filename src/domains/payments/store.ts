@@ -278,8 +278,14 @@ export const changesOf = (reader: Reader, ids: readonly PaymentId[]): Promise<Pa
     ids,
   )
 
-export const countChanges = (reader: Reader): Promise<number> =>
-  count(reader, 'SELECT COUNT(*) AS n FROM payment_changes')
+/** All steps, how many the payments count, and how many have a posting. */
+export async function countChanges(reader: Reader): Promise<Record<'rows' | 'counted' | 'moved', number>> {
+  const row = await reader.first<Record<'n' | 'counted' | 'moved', bigint>>(
+    `SELECT COUNT(*) AS n, COUNT(posting) AS moved,
+       (SELECT CAST(COALESCE(SUM(changes), 0) AS BIGINT) FROM payments) AS counted FROM payment_changes`,
+  )
+  return { rows: Number(row?.n ?? 0n), counted: Number(row?.counted ?? 0n), moved: Number(row?.moved ?? 0n) }
+}
 
 /** Takes due payments and postpones them at once, so that no other process asks for them. */
 export async function takeDue(tx: Tx, nowMs: number, untilAt: number, max: number): Promise<Payment[]> {

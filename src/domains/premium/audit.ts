@@ -16,6 +16,7 @@ import {
 import { type CustomerId, type SubuserId, timeOfId } from '../../core/ids.ts'
 import { keysetPages } from '../../core/keyset-pages.ts'
 import { readProxyLogin } from '../../core/login.ts'
+import { createWalkingVerifier, pageWalk, type TableWalk } from '../../db/audit-walks.ts'
 import type { Reader } from '../../db/transaction.ts'
 import type { Order } from '../orders/rules.ts'
 import { type Catalogue, priceTraffic } from '../pricing/rules.ts'
@@ -173,43 +174,53 @@ const bytesText = ({ received, sent }: { readonly received: bigint; readonly sen
   `${received} + ${sent}`
 
 /** Each purchase has its bytes once, as its order says, at the price of its price list; each move has an order. */
-export function createPremiumVerifier(deps: OrderDeps): Verifier {
-  return {
-    name: 'premium',
-    verify: (onProgress) =>
-      deps.db.snapshot(async (reader): Promise<Audit> => {
-        const findings: Finding[] = []
-        let orders = 0
-        await deps.orders.walk(reader, product, async (order) => {
-          orders += 1
-          const of = { promise: 'traffic order', where: at('order', { id: order.id }) } as const
-          await attempt(findings, of, async () => {
-            const wrong = await (order.action === 'buy' ? problemOfPurchase : problemOfMove)(deps, reader, order)
-            if (wrong) findings.push({ ...of, ...wrong })
-          })
-          onProgress?.(orders)
-        })
-        findings.push(...(await checkNamed(deps, reader, 'traffic_movements')))
-        findings.push(...(await checkNamed(deps, reader, 'traffic_lots')))
-        return { findings: findings.slice(0, maxFindings), covered: { 'traffic orders': orders } }
+export const createPremiumVerifier = (deps: OrderDeps): Verifier =>
+  createWalkingVerifier(
+    deps.db,
+    'premium',
+    [
+      pageWalk({
+        name: 'orders',
+        start: '',
+        size: page,
+        read: (reader, after: string, limit) => deps.orders.pageAfter(reader, after, limit, product),
+        keyOf: (order): string => order.id,
+        async check(reader, orders, findings) {
+          for (const order of orders) await checkOrder(deps, reader, order, findings)
+          return { 'traffic orders': orders.length }
+        },
       }),
-  }
+      namedWalk(deps, 'traffic_movements'),
+      namedWalk(deps, 'traffic_lots'),
+    ],
+    maxFindings,
+  )
+
+async function checkOrder(deps: OrderDeps, reader: Reader, order: Order, findings: Finding[]): Promise<void> {
+  const of = { promise: 'traffic order', where: at('order', { id: order.id }) } as const
+  await attempt(findings, of, async () => {
+    const wrong = await (order.action === 'buy' ? problemOfPurchase : problemOfMove)(deps, reader, order)
+    if (wrong) findings.push({ ...of, ...wrong })
+  })
 }
 
 /** Every order that bytes name exists and is premium. */
-async function checkNamed(deps: OrderDeps, reader: Reader, table: 'traffic_lots' | 'traffic_movements') {
-  const findings: Finding[] = []
-  const readOrders = (from: Reader, after: string, limit: number) =>
-    deps.traffic.accounts.ordersNamedIn(from, table, after, limit)
-  for await (const named of pages(reader, readOrders, '', (id) => id)) {
-    const known = new Map((await deps.orders.findAudited(reader, named)).map((order) => [order.id, order]))
-    for (const id of named) {
-      if (known.get(id)?.product === product) continue
-      findings.push(found('traffic order', at('order', { id }), 'order_named', { table }))
-    }
-  }
-  return findings
-}
+const namedWalk = (deps: OrderDeps, table: 'traffic_lots' | 'traffic_movements'): TableWalk =>
+  pageWalk({
+    name: table,
+    start: '',
+    size: page,
+    read: (reader, after: string, limit) => deps.traffic.accounts.ordersNamedIn(reader, table, after, limit),
+    keyOf: (id): string => id,
+    async check(reader, named, findings) {
+      if (named.length === 0) return
+      const known = new Map((await deps.orders.findAudited(reader, named)).map((order) => [order.id, order]))
+      for (const id of named) {
+        if (known.get(id)?.product === product) continue
+        findings.push(found('traffic order', at('order', { id }), 'order_named', { table }))
+      }
+    },
+  })
 
 const fieldsIn = (value: unknown): Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null ? { ...value } : {}

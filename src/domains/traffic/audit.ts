@@ -1,6 +1,5 @@
 import { type Chain, emptyChain, endingWith, problemsOfEnd, problemsOfLink, type Sha256 } from '../../core/chain.ts'
 import {
-  type Audit,
   at,
   attempt,
   type Finding,
@@ -12,6 +11,7 @@ import {
   type Verifier,
 } from '../../core/finding.ts'
 import { keysetPages } from '../../core/keyset-pages.ts'
+import { createWalkingVerifier, pageWalk, type TableWalk, wholeWalk } from '../../db/audit-walks.ts'
 import type { Database, Reader } from '../../db/transaction.ts'
 import type { ByteAccount, ByteMovement } from './accounts/rules.ts'
 import { accountSubjects, fieldsOf, readSubject, subjectOf, usedBy } from './accounts/rules.ts'
@@ -21,61 +21,77 @@ import * as leases from './leases/store.ts'
 
 const page = 500
 
-/** Reads a table with a store function, a page at a time. */
-const pages = <Item, Key>(
-  reader: Reader,
-  read: (reader: Reader, after: Key, limit: number) => Promise<readonly Item[]>,
-  start: Key,
-  keyOf: (item: Item) => Key,
-) => keysetPages((after: Key, limit) => read(reader, after, limit), { start, size: page, keyOf })
-
 /** Recomputes accounts from movements and lots, and leases from accounts. Claims in quarantine are no finding. */
-export function createTrafficVerifier(deps: { db: Database; sha256: Sha256 }): Verifier {
-  return {
-    name: 'traffic',
-    verify: (onProgress) =>
-      deps.db.snapshot(async (reader): Promise<Audit> => {
-        const books = await checkAccounts(reader, deps.sha256, onProgress)
-        const lines = await checkLeases(reader, books.totals)
-        return {
-          findings: [...books.findings, ...lines.findings].slice(0, maxFindings),
-          covered: {
-            'traffic accounts': books.totals.size,
-            'traffic movements': books.movements,
-            'leased subjects': lines.subjects,
-            'subjects with claims in quarantine': lines.quarantined,
-          },
-        }
-      }),
-  }
+export const createTrafficVerifier = ({ db, sha256 }: { db: Database; sha256: Sha256 }): Verifier =>
+  createWalkingVerifier(db, 'traffic', [accountWalk(sha256), lineWalk, sumWalk], maxFindings)
+
+/** Every account with its movements, lots and leases. */
+const accountWalk = (sha256: Sha256): TableWalk =>
+  pageWalk({
+    name: 'accounts',
+    start: { subuser: '', pool: '' },
+    size: page,
+    read: store.accountsAfter,
+    keyOf: (account) => account,
+    async check(reader, accounts, findings) {
+      const lines = await leases.totalsOf(reader, accounts.map(subjectOf))
+      let movements = 0
+      for (const account of accounts) {
+        movements += account.seq
+        const where = at('traffic_account', nameOf(account))
+        await attempt(findings, { promise: 'bytes', where }, async () => {
+          const totals = await walkAccount(reader, account, sha256, findings)
+          const [subject, line] = [subjectOf(account), lines.get(subjectOf(account))]
+          if (line && !isSame(line, totals)) findings.push(differentTotals(line, totals))
+          if (line || totals.leased <= 0n) return
+          const bytes = String(totals.leased)
+          findings.push(found('lease', at('subject', { subject }), 'lease_bytes_lost', { bytes }))
+        })
+      }
+      return { 'traffic accounts': accounts.length, 'traffic movements': movements }
+    },
+  })
+
+/** Lines of nodes whose account does not exist. */
+const lineWalk: TableWalk = pageWalk({
+  name: 'lines',
+  start: accountSubjects,
+  size: page,
+  read: leases.totalsAfter,
+  keyOf: ({ subject }): string => subject,
+  async check(reader, lines, findings) {
+    const named = lines.flatMap((line) => {
+      const account = readSubject(line.subject)
+      return account ? [{ line, account }] : []
+    })
+    const owners = [...new Set(named.map(({ account }) => account.subuser))]
+    const known = new Set((await store.accountsOf(reader, owners)).map(subjectOf))
+    for (const { line } of named) {
+      if (!known.has(line.subject) && !isSame(line, noLease)) findings.push(differentTotals(line, noLease))
+    }
+    const quarantined = named.filter(({ line }) => line.quarantined > 0n).length
+    return { 'leased subjects': named.length, 'subjects with claims in quarantine': quarantined }
+  },
+})
+
+function differentTotals(line: leases.LeaseTotals & { readonly subject: string }, totals: leases.LeaseTotals): Finding {
+  const sums = { stored: leaseText(line), expected: leaseText(totals) }
+  return found('lease', at('subject', { subject: line.subject }), 'lease_totals', sums)
 }
 
-/** Checks every account, that no movement or lot is outside of one, and that moves take out what they put in. */
-async function checkAccounts(reader: Reader, sha256: Sha256, onProgress?: (done: number) => void) {
-  const findings: Finding[] = []
-  const totals = new Map<string, leases.LeaseTotals>()
-  let movements = 0
-  for await (const batch of pages(reader, store.accountsAfter, { subuser: '', pool: '' }, (account) => account)) {
-    for (const account of batch) {
-      movements += account.seq
-      const where = at('traffic_account', nameOf(account))
-      await attempt(findings, { promise: 'bytes', where }, async () => {
-        totals.set(subjectOf(account), await walkAccount(reader, account, sha256, findings))
-      })
-    }
-    onProgress?.(movements)
-  }
-  const there = await store.countMovements(reader)
-  if (there !== movements) {
-    const counts = { rows: there, counted: movements, by: 'accounts' } as const
+/** Rows outside of accounts, which the database counts, and each line, count and budget of a node by itself. */
+const sumWalk: TableWalk = wholeWalk('sums', async (reader, findings) => {
+  const { rows, counted } = await store.countMovements(reader)
+  if (rows !== counted) {
+    const counts = { rows, counted, by: 'accounts' } as const
     findings.push(found('bytes', at('table', { table: 'movements' }), 'rows_counted', counts))
   }
   for (const { order, bytes } of await store.movedByOrder(reader, page)) {
     findings.push(found('bytes', at('order', { id: order }), 'moved_uneven', { bytes: String(bytes) }))
   }
   for (const lot of await store.strayLots(reader, page)) findings.push(found('lots', at('traffic', lot), 'lots_stray'))
-  return { findings, totals, movements }
-}
+  findings.push(...(await checkLines(reader)))
+})
 
 const nameOf = ({ pool, subuser }: ByteAccount) => ({ pool, subuser })
 
@@ -89,8 +105,9 @@ async function walkAccount(reader: Reader, account: ByteAccount, sha256: Sha256,
   const sum: Sums = { balance: 0n, aside: 0n, owed: 0n, used: 0n, arrived: 0n }
   const totals = { leased: 0n, back: 0n, settled: 0n, late: 0n }
   let chain: Chain = emptyChain
-  const read = (from: Reader, after: number, limit: number) => store.movementsAfter(from, account, after, limit)
-  for await (const movements of pages(reader, read, 0, (movement) => movement.seq)) {
+  const read = (after: number, limit: number) => store.movementsAfter(reader, account, after, limit)
+  const from = { start: 0, size: page, keyOf: (movement: ByteMovement) => movement.seq }
+  for await (const movements of keysetPages(read, from)) {
     for (const movement of movements) {
       const where = at('movement', { seq: movement.seq, ...nameOf(account) })
       const link = problemsOfLink(chain, movement, fieldsOf(movement), { sha256, entry: 'movement' })
@@ -156,31 +173,6 @@ function addToTotals(totals: Record<'leased' | 'back' | 'settled' | 'late', bigi
   else totals.late += movement.owed - movement.amount
 }
 
-/** Compares the nodes' lines with the totals of the accounts' movements. */
-async function checkLeases(reader: Reader, totals: ReadonlyMap<string, leases.LeaseTotals>) {
-  const findings: Finding[] = []
-  const unseen = new Map(totals)
-  let [seen, quarantined] = [0, 0]
-  for await (const batch of pages(reader, leases.totalsAfter, accountSubjects, (line) => line.subject)) {
-    for (const line of batch) {
-      if (!readSubject(line.subject)) continue
-      seen += 1
-      if (line.quarantined > 0n) quarantined += 1
-      if (!isSame(line, totals.get(line.subject))) {
-        const sums = { stored: leaseText(line), expected: leaseText(totals.get(line.subject) ?? noLease) }
-        findings.push(found('lease', at('subject', { subject: line.subject }), 'lease_totals', sums))
-      }
-      unseen.delete(line.subject)
-    }
-  }
-  for (const [subject, account] of unseen) {
-    if (account.leased <= 0n) continue
-    const bytes = String(account.leased)
-    findings.push(found('lease', at('subject', { subject }), 'lease_bytes_lost', { bytes }))
-  }
-  return { findings: [...findings, ...(await checkLines(reader))], subjects: seen, quarantined }
-}
-
 /** Checks each line, count and budget of a node by itself. */
 async function checkLines(reader: Reader): Promise<Finding[]> {
   const findings: Finding[] = []
@@ -217,5 +209,5 @@ const noLease: leases.LeaseTotals = { leased: 0n, back: 0n, settled: 0n, late: 0
 const leaseText = ({ leased, back, settled, late, aside }: leases.LeaseTotals): string =>
   `leased ${leased}, back ${back}, settled ${settled}, late ${late}, aside ${aside}`
 
-const isSame = (line: leases.LeaseTotals, account: leases.LeaseTotals | undefined): boolean =>
-  (['leased', 'back', 'settled', 'late', 'aside'] as const).every((name) => line[name] === (account?.[name] ?? 0n))
+const isSame = (line: leases.LeaseTotals, account: leases.LeaseTotals): boolean =>
+  (['leased', 'back', 'settled', 'late', 'aside'] as const).every((name) => line[name] === account[name])

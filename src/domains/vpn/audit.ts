@@ -17,6 +17,7 @@ import { timeOfId } from '../../core/ids.ts'
 import { keysetPages } from '../../core/keyset-pages.ts'
 import { type Kopecks, total, zero } from '../../core/money.ts'
 import { readKey } from '../../core/wireguard.ts'
+import { createWalkingVerifier, pageWalk, wholeWalk } from '../../db/audit-walks.ts'
 import type { Reader } from '../../db/transaction.ts'
 import { numberIn, type Order, textIn, valueIn } from '../orders/rules.ts'
 import { type Catalogue, priceSlots, priceVpn } from '../pricing/rules.ts'
@@ -52,22 +53,21 @@ const pageSize = 100
 const paidWithinMs = 60_000
 
 /** Recomputes the promises about the VPN: paid time, prices, devices, keys, addresses and bytes. */
-export const verifierOf = (deps: VpnDeps): Verifier => ({
-  name: 'vpn',
-  verify: (onProgress) =>
-    deps.db.snapshot(async (reader) => {
-      const findings = await verifyWhole(deps, reader)
-      const covered = { subscriptions: 0, devices: 0 }
-      const read = (after: string, limit: number) => store.pageAll(reader, after, limit)
-      const from = { start: '', size: pageSize, keyOf: (each: Subscription) => each.uuid }
-      for await (const page of keysetPages(read, from)) {
-        covered.devices += await verifyPage(deps, reader, page, findings)
-        covered.subscriptions += page.length
-        onProgress?.(covered.subscriptions)
-      }
-      return { findings, covered }
+export const verifierOf = (deps: VpnDeps): Verifier =>
+  createWalkingVerifier(deps.db, 'vpn', [
+    wholeWalk('all', async (reader, findings) => void findings.push(...(await verifyWhole(deps, reader)))),
+    pageWalk({
+      name: 'subscriptions',
+      start: '',
+      size: pageSize,
+      read: store.pageAll,
+      keyOf: ({ uuid }: Subscription): string => uuid,
+      check: async (reader, page, findings) => ({
+        subscriptions: page.length,
+        devices: page.length === 0 ? 0 : await verifyPage(deps, reader, page, findings),
+      }),
     }),
-})
+  ])
 
 /** Checks that need all rows at once: duplicates, and rows that belong to nothing. */
 async function verifyWhole(deps: VpnDeps, reader: Reader): Promise<Finding[]> {

@@ -1,7 +1,7 @@
 import { emptyHead } from '../../../core/chain.ts'
 import type { OrderId, SubuserId } from '../../../core/ids.ts'
-import { big, bytes, columnsOf, idColumn, int, textColumn, valuesOf } from '../../../db/columns.ts'
-import { list, padded, readWide, type WideSum, wideSum } from '../../../db/rows.ts'
+import { big, bytes, columnsOf, idColumn, int, type Row, textColumn, valuesOf } from '../../../db/columns.ts'
+import { allOf, list, padded, readWide, type WideSum, wideSum } from '../../../db/rows.ts'
 import type { Reader, Tx } from '../../../db/transaction.ts'
 import type { ByteAccount, ByteAccountKey, ByteMovement, Lot } from './rules.ts'
 
@@ -232,8 +232,20 @@ export const accountsAfter = (reader: Reader, after: { subuser: string; pool: st
     [after.subuser, after.pool, limit],
   )
 
-export const countMovements = async (reader: Reader): Promise<number> =>
-  (await valuesOf(int('n')).first(reader, 'SELECT COUNT(*) AS n FROM traffic_movements')) ?? 0
+/** The accounts of these sub-users. */
+export async function accountsOf(reader: Reader, subusers: readonly string[]): Promise<ByteAccount[]> {
+  const sql = (among: string) => `SELECT * FROM traffic_accounts WHERE subuser_id IN (${among})`
+  return (await allOf<Row>(reader, subusers, sql)).map(accounts.read)
+}
+
+/** The movements, and how many the accounts count. */
+export async function countMovements(reader: Reader): Promise<{ readonly rows: number; readonly counted: number }> {
+  const row = await reader.first<Record<'n' | 'counted', bigint>>(
+    `SELECT COUNT(*) AS n, (SELECT CAST(COALESCE(SUM(seq), 0) AS BIGINT) FROM traffic_accounts) AS counted
+     FROM traffic_movements`,
+  )
+  return { rows: Number(row?.n ?? 0n), counted: Number(row?.counted ?? 0n) }
+}
 
 /** The bytes that an account's lots hold, and the bytes that they came with. */
 export async function sumLots(reader: Reader, { subuser, pool }: ByteAccountKey) {

@@ -1,7 +1,7 @@
 import { checksumIn, checksumOf } from '../../../db/checksum.ts'
 import { textColumn, valuesOf } from '../../../db/columns.ts'
-import { list, readWide, sendRows, type WideSum, wideSum } from '../../../db/rows.ts'
-import type { Reader, Tx } from '../../../db/transaction.ts'
+import { list, padded, readWide, sendRows, type WideSum, wideSum } from '../../../db/rows.ts'
+import type { Reader, Tx, Value } from '../../../db/transaction.ts'
 import type { NodeBoot, UnbilledClaim } from '../counts/rules.ts'
 import { unbilledClaims } from '../counts/store.ts'
 import type { LeaseLine } from './rules.ts'
@@ -180,19 +180,16 @@ export const listQuarantined = (reader: Reader, limit: number): Promise<Unbilled
 /** What lines or movements say of the leases of one subject, over all nodes. */
 export type LeaseTotals = Readonly<Record<'leased' | 'back' | 'settled' | 'late' | 'aside', bigint>>
 
-/** The totals of all lines, subject after subject, for `verify`. */
-export async function totalsAfter(
-  reader: Reader,
-  after: string,
-  limit: number,
-): Promise<(LeaseTotals & { readonly subject: string; readonly quarantined: bigint })[]> {
+type SubjectTotals = LeaseTotals & { readonly subject: string; readonly quarantined: bigint }
+
+async function readTotals(reader: Reader, condition: string, values: readonly Value[]): Promise<SubjectTotals[]> {
   type Sums = WideSum<keyof LeaseTotals | 'quarantined'> & { readonly subject: string }
   const rows = await reader.all<Sums>(
     `SELECT subject, ${wideSum('granted', 'leased')}, ${wideSum('returned + lapsed', 'back')},
        ${wideSum('settled', 'settled')}, ${wideSum('late', 'late')}, ${wideSum('aside', 'aside')},
        ${wideSum('quarantined', 'quarantined')}
-     FROM usage_leases WHERE subject > $1 GROUP BY subject ORDER BY subject LIMIT $2`,
-    [after, limit],
+     FROM usage_leases WHERE ${condition}`,
+    values,
   )
   return rows.map((row) => ({
     subject: row.subject,
@@ -203,6 +200,18 @@ export async function totalsAfter(
     aside: readWide(row, 'aside'),
     quarantined: readWide(row, 'quarantined'),
   }))
+}
+
+/** The totals of all lines, subject after subject, for `verify`. */
+export const totalsAfter = (reader: Reader, after: string, limit: number): Promise<SubjectTotals[]> =>
+  readTotals(reader, 'subject > $1 GROUP BY subject ORDER BY subject LIMIT $2', [after, limit])
+
+/** The totals of the lines of these subjects; of a subject without lines, none. */
+export async function totalsOf(reader: Reader, subjects: readonly string[]): Promise<Map<string, SubjectTotals>> {
+  if (subjects.length === 0) return new Map()
+  const some = padded(subjects)
+  const found = await readTotals(reader, `subject IN (${list(some.length)}) GROUP BY subject`, some)
+  return new Map(found.map((each) => [each.subject, each]))
 }
 
 /** The counted bytes of each of these subjects without those in quarantine. */
