@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { createHash, randomBytes } from 'node:crypto'
 import { pathOfDevice } from '../../src/core/device-path.ts'
 import { type DeviceStream, openTls, openTlsStream, openWebSocket } from '../harness/device-stream.ts'
+import { gatewayEngine } from '../harness/engine.ts'
 import type { BoughtDevice } from '../harness/gateway.ts'
 import { trojanHead, vlessHead } from '../harness/key-client.ts'
 import { MuxClient } from '../harness/mux-client.ts'
@@ -9,6 +10,7 @@ import { startStopwatch } from '../harness/stopwatch.ts'
 import { untilTrue } from '../harness/turnpike.ts'
 import { UdpPeer } from '../harness/udp.ts'
 import { openVpnGateway, type VpnGateway } from '../harness/vpn-gateway.ts'
+import { WireClient } from '../harness/wire-client.ts'
 import { openXhttp, sendPackets } from '../harness/xhttp-client.ts'
 
 /** Longest time from a removal until the last byte. */
@@ -30,6 +32,16 @@ async function expectCounted(device: BoughtDevice, bytes: { sent: number; receiv
     return sent >= wanted.sent && received >= wanted.received
   })
   expect(await gateway.counted(device)).toEqual(wanted)
+}
+
+/** The site answers a request of the device's path that is no stream. */
+async function expectSite(device: BoughtDevice): Promise<void> {
+  const line = await openTls(gateway.tlsPort, gateway.made)
+  line.write(`GET ${pathOf(device)}/a-session HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`)
+  let text = ''
+  line.on('data', (bytes: Buffer) => void (text += bytes.toString('latin1')))
+  await new Promise((resolve) => line.once('close', resolve))
+  expect(text).toStartWith('HTTP/1.1 404')
 }
 
 const openLine = (): Promise<DeviceStream> => openTlsStream(gateway.tlsPort, gateway.made)
@@ -214,6 +226,47 @@ test('XHTTP passes packets on in the order of their numbers, not of their arriva
   expect((await line.read(15)).toString()).toBe('\0\0one two three')
   line.close()
 })
+
+/** A packet over HTTP/1.1. */
+function toPacket(device: BoughtDevice, session: string, seq: number, text: string): Buffer {
+  const fields = [
+    `POST ${pathOf(device)}/${session}/${seq} HTTP/1.1`,
+    'Host: a',
+    `Referer: https://a/?x_padding=${'X'.repeat(200)}`,
+    `Content-Length: ${text.length}`,
+  ]
+  return Buffer.from(`${fields.join('\r\n')}\r\n\r\n${text}`)
+}
+
+// Bun closes a paused socket at a reset, so the portable engine keeps only what was read ahead.
+test.each(gatewayEngine === 'linux' ? ['before', 'after'] : ['after'])(
+  'XHTTP over HTTP/1.1 carries packets that wait for their turn when their client resets the connection, %s the key has come',
+  async (when) => {
+    const device = await gateway.addDevice()
+    const line = await openXhttp(whereOf(device), 'packet-up', 'http/1.1')
+    const head = [0, vlessHead(device, gateway.echo.spot, 'tcp')] as const
+    if (when === 'after') await sendPackets(whereOf(device), line.session, [head])
+    const uploads = await WireClient.connect(gateway.tlsPort, undefined, undefined, true)
+    const waiting = (
+      [
+        [2, 'two '],
+        [4, 'four'],
+      ] as const
+    ).map(([seq, text]) => toPacket(device, line.session, seq, text))
+    await uploads.send(Buffer.concat(waiting))
+    await uploads.reset()
+    // The gateway has noticed the reset once it has answered on a later connection.
+    await expectSite(device)
+    const rest = [
+      [1, Buffer.from('one ')],
+      [3, Buffer.from('three ')],
+    ] as const
+    await sendPackets(whereOf(device), line.session, when === 'after' ? rest : [head, ...rest])
+    expect((await line.read(20)).toString()).toBe('\0\0one two three four')
+    await expectCounted(device, { sent: 18, received: 18 })
+    line.close()
+  },
+)
 
 test('XHTTP resets a session at a packet 31 ahead, one of 1,000,001 bytes and one that came before', async () => {
   const { device } = gateway

@@ -3,6 +3,8 @@ import type { Socket, SocketHandler } from 'bun'
 export type TlsOwner = {
   /** It uses the bytes of onSocketData() during the call only. */
   readonly borrows?: boolean
+  /** Bytes that came before a reset are still wanted, and a failure to send loses none of them. */
+  readonly readsToEnd?: boolean
   onSocketData(bytes: Uint8Array): void
   onSocketDrain(): void
   onSocketEnd(): void

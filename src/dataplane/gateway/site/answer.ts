@@ -21,7 +21,8 @@ export class AnswerWriter {
   written = 0
 
   constructor(
-    private readonly socket: { write(bytes: Uint8Array): number; terminate(): void; readonly isClosed: boolean },
+    /** Another one when something stands before the connection. */
+    public socket: { write(bytes: Uint8Array): number; terminate(): void; readonly isClosed: boolean },
     private readonly holding: BudgetShare,
   ) {}
 

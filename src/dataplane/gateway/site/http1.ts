@@ -16,6 +16,7 @@ import { readUpgrade } from '../ways-in/websocket/upgrade.ts'
 import { readXhttpRequest, splitPath } from '../ways-in/xhttp/request.ts'
 import { AnswerWriter, bodyMs, createDeadline, type Deadline, maxBodyBytes, RequestBody, stallMs } from './answer.ts'
 import { Http1Exchange } from './carried/http1-exchange.ts'
+import { UploadConnection } from './carried/upload-connection.ts'
 import { WebSocketCarrier } from './carried/websocket.ts'
 import { plainAnswer, type SiteAnswer, type SiteRequest } from './content.ts'
 import type { FairBudget } from './fair-budget.ts'
@@ -117,19 +118,19 @@ export class SiteVisitor implements TlsOwner {
   readonly seat: Seat
 
   constructor(
-    private readonly tls: TlsSocket,
+    private tls: TlsSocket,
     private readonly site: VisitedSite,
   ) {
     noteHandshake(tls, site.deps.sockets)
     tls.setNoDelay(true)
     const prefixes = prefixesOf(tls.source)
-    const open = (budget: FairBudget) => budget.open(prefixes.clientPrefix, () => tls.terminate())
+    const open = (budget: FairBudget) => budget.open(prefixes.clientPrefix, () => this.tls.terminate())
     this.writer = new AnswerWriter(tls, open(site.answers))
     this.body = new RequestBody(open(site.bodies))
     this.deadline = createDeadline(site.deps.after)
     this.seat = new Seat(prefixes, () => {
       site.forget(this)
-      tls.terminate()
+      this.tls.terminate()
     })
     this.deadline.set(requestMs, () => this.closeInOrder())
   }
@@ -287,8 +288,10 @@ export class SiteVisitor implements TlsOwner {
     this.deadline.clear()
     this.state = 'carried'
     site.forget(this)
+    const connection = request.kind === 'packet' ? this.toUpload() : undefined
     const exchange = new Http1Exchange(draft.framing, {
-      tls,
+      tls: this.tls,
+      upload: connection && { connection, device },
       writer,
       sockets: site.deps.sockets,
       toHead: (status, answer, isChunked) => {
@@ -299,9 +302,19 @@ export class SiteVisitor implements TlsOwner {
       onCutShort: () => this.closeInOrder(),
     })
     this.exchange = exchange
-    if (bytes.length > next) exchange.receive(bytes.subarray(next))
+    if (connection) connection.giveBack(bytes.subarray(next))
+    else if (bytes.length > next) exchange.receive(bytes.subarray(next))
     site.xhttp.take(device, request, exchange)
     return true
+  }
+
+  /** A packet has come: more will. */
+  private toUpload(): UploadConnection {
+    if (this.tls instanceof UploadConnection) return this.tls
+    const connection = new UploadConnection(this.tls, this.site.readAhead)
+    this.tls = connection
+    this.writer.socket = connection
+    return connection
   }
 
   /** The exchange of a device's stream has ended. */
@@ -340,6 +353,7 @@ export class SiteVisitor implements TlsOwner {
     // What the site has sent counts as sent before the customer's bytes.
     tls.handshakeBytes += this.writer.written
     this.leave()
+    if (tls instanceof UploadConnection) tls.readsToEnd = false
     handOver(new ReadAhead(tls, joinBytes([...this.raw, rest]), sockets, parser))
   }
 

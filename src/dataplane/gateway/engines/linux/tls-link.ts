@@ -123,7 +123,12 @@ export class TlsLink implements TlsSocket, TlsClient, CiphertextSink, Pollable, 
   private readOrLose(): void {
     this.read()
     // A paused socket would not notice the error.
-    if (this.hasFailed && (this.isPaused || this.hasEnded)) this.destroy()
+    if (this.hasFailed && (this.hasEnded || (this.isPaused && !this.keepsUnread))) this.destroy()
+  }
+
+  /** The kernel keeps what came before a reset until it is read. */
+  private get keepsUnread(): boolean {
+    return this.owner?.readsToEnd === true && !this.isClosed && this.reactor.kernel.peek(this.descriptor) > 0
   }
 
   private get mayRead(): boolean {
@@ -254,9 +259,18 @@ export class TlsLink implements TlsSocket, TlsClient, CiphertextSink, Pollable, 
   /** Ciphertext of the connection. */
   send(address: number, bytes: number): number {
     const gone = this.reactor.kernel.sendFrom(this.descriptor, address, bytes, this.endsSoon)
+    if (gone < 0 && gone !== -EAGAIN && this.owner?.readsToEnd) return this.discard(bytes)
     if (gone < 0 && gone !== -EAGAIN) this.destroyLater()
     else if (gone < bytes) this.watchWrites()
     return gone
+  }
+
+  /** The client has reset the connection; what it sent before is read first. */
+  private discard(bytes: number): number {
+    this.hasFailed = true
+    this.isReadable = true
+    this.askForTurn()
+    return bytes
   }
 
   /** The caller does not expect a callback. */

@@ -9,6 +9,7 @@ import { type Framing, toLatin1 } from '../../ways-in/http1/head.ts'
 import type { Field } from '../../ways-in/http2/hpack.ts'
 import type { AnswerWriter } from '../answer.ts'
 import type { Exchange, ExchangeOwner } from './exchange.ts'
+import type { UploadConnection } from './upload-connection.ts'
 
 /** Bytes of a chunk of the answer: a chunk that the socket takes in part is held. */
 const chunkBytes = 16 * 1024
@@ -22,6 +23,8 @@ type Visitor = {
   readonly tls: TlsSocket
   readonly writer: AnswerWriter
   readonly sockets: Sockets
+  /** Of a packet: its connection reads ahead once it is a customer's. */
+  readonly upload?: { readonly connection: UploadConnection; readonly device: string } | undefined
   /** The head of an answer, in chunks if it has a body. */
   toHead(status: number, fields: readonly Field[], isChunked: boolean): Uint8Array
   /** Both bodies have ended. `rest` follows on the connection. */
@@ -96,9 +99,16 @@ export class Http1Exchange implements Exchange {
     if (chunks?.state === 'fault') return this.visitor.tls.terminate()
     if (chunks ? chunks.state !== 'done' : this.left > 0) return
     this.hasBodyEnded = true
-    this.rest = new Uint8Array(bytes.subarray(next))
-    // A paused connection would not notice that the client closes it.
-    this.visitor.tls.resume()
+    const { tls, upload } = this.visitor
+    if (upload) {
+      // The next packet waits there.
+      tls.pause()
+      upload.connection.giveBack(bytes.subarray(next))
+    } else {
+      this.rest = new Uint8Array(bytes.subarray(next))
+      // A paused connection would not notice that the client closes it.
+      tls.resume()
+    }
     this.owner?.onBodyEnd()
     this.finish()
   }
@@ -106,7 +116,10 @@ export class Http1Exchange implements Exchange {
   // --- from the session ---
 
   // The site has let go of the connection; `waiting` bounds how many.
-  admit(): void {}
+  admit(): void {
+    const { upload } = this.visitor
+    if (!this.isOver) upload?.connection.readAhead(upload.device)
+  }
 
   respond(status: number, fields: readonly Field[], isEnd: boolean): void {
     const all = isEnd ? [...fields, ['content-length', '0'] as const] : fields
@@ -166,6 +179,7 @@ export class Http1Exchange implements Exchange {
     this.isOver = true
     this.owner?.onClose()
     this.connection.close()
+    visitor.upload?.connection.stopReadingAhead()
     if (this.hasBodyEnded) visitor.onDone(joinBytes([this.rest, this.held.take()]))
     else visitor.onCutShort()
   }
