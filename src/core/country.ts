@@ -26,5 +26,6 @@ const names = new Map<string, Intl.DisplayNames>()
 export function countryName(code: CountryCode, language: 'en' | 'ru'): string {
   const named = names.get(language) ?? new Intl.DisplayNames([language], { type: 'region' })
   names.set(language, named)
-  return named.of(code) ?? code
+  // CLDR writes «Соединенные» without ё.
+  return (named.of(code) ?? code).replace('Соединенные', 'Соединённые')
 }

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { providerKinds } from '../../src/adapters/payments/kinds.ts'
+import { methodTexts } from '../../src/api/front/texts.ts'
 import { enginesOf } from '../harness/database.ts'
 import { applyCatalogue, shipped } from '../harness/proxies.ts'
 import { type Service, startService } from '../harness/service.ts'
@@ -56,6 +58,14 @@ describe.each([...enginesOf('sqlite')])('the public page on %s', (engine) => {
     expect((await open('/price?kind=4&country=DE&period=30&count=0')).text).toContain('Number: 1 · Term: 30 days')
     const odd = '/price?kind=<script>&country=%22%3E&period=1e9&count=-5'
     expect((await open(odd)).text).not.toContain('<script>')
+  })
+
+  test('each way to pay has a Russian name, which the Russian page shows', async () => {
+    const methods = providerKinds.flatMap((each) => each.methods)
+    const others = methods.filter(({ method, name }) => methodTexts[method]?.en !== name)
+    expect(others).toEqual([])
+    const { text } = await open('/?lang=ru')
+    expect([text.includes('<li>Песочница '), text.includes('<li>Sandbox ')]).toEqual([true, false])
   })
 
   test('structured data has the lowest and highest price of each product', async () => {

@@ -160,7 +160,7 @@ async function showOrder(deps: BuyDeps, request: Request, visit: Visit): Promise
     ([name, value]) => `<input type="hidden" name="${name}" value="${escapeHtml(value)}">`,
   )
   const methods = (await deps.payments.methods()).map(
-    ({ method, name }) => `<option value="${escapeHtml(method)}">${escapeHtml(name)}</option>`,
+    ({ method, name }) => `<option value="${escapeHtml(method)}">${writer.payBy(method, name)}</option>`,
   )
   const content = `<h2>${say('yourOrder')}</h2><p>${sayOrder(writer, order)}</p>
 <p><span class="price">${writer.rub(toRoubles(price))}</span></p>

@@ -126,10 +126,10 @@ export const writeWays = ({ say, of }: Writer): string =>
       .join('\n')}</ul>`,
   )
 
-export function writePayment({ shown, say, rub }: Writer): string {
-  const methods = shown.payment_methods.map(({ name, fee_percent: percent, min_rub: min }) => {
+export function writePayment({ shown, say, rub, payBy }: Writer): string {
+  const methods = shown.payment_methods.map(({ method, name, fee_percent: percent, min_rub: min }) => {
     const fee = percent > 0 ? `, ${say('fee', { percent })}` : ''
-    return `<li>${escapeHtml(name)} <span class="dim">${say('from')} ${rub(min)}${fee}</span></li>`
+    return `<li>${payBy(method, name)} <span class="dim">${say('from')} ${rub(min)}${fee}</span></li>`
   })
   const content = methods.length === 0 ? `<p>${say('noMethod')}</p>` : `<ul class="tags">${methods.join('')}</ul>`
   return section('pay', say('pay'), methods.length === 0 ? '' : say('payAbout'), content)

@@ -162,6 +162,19 @@ export const poolTexts: Readonly<Record<string, Text>> = {
   mobile: pair('Mobile', 'Мобильные'),
 }
 
+/** Ways to pay by their names in the API. */
+export const methodTexts: Readonly<Record<string, Text>> = {
+  sandbox: pair('Sandbox', 'Песочница'),
+  card: pair('Card', 'Банковская карта'),
+  sbp: pair('SBP', 'СБП'),
+  platega_card: pair('Card', 'Банковская карта'),
+  platega_sbp: pair('SBP', 'СБП'),
+  platega_crypto: pair('Cryptocurrency', 'Криптовалюта'),
+  crypto: pair('Cryptocurrency', 'Криптовалюта'),
+  transfer: pair('Bank transfer', 'Банковский перевод'),
+  cash: pair('Cash', 'Наличные'),
+}
+
 /** Each way to connect: its drawing, its name and a sentence. */
 export const ways = [
   {

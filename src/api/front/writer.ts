@@ -3,7 +3,7 @@ import type { Brand } from '../../domains/brand/rules.ts'
 import type { ShownCatalogue } from '../customer/catalogue/public-catalogue.ts'
 import { escapeHtml } from '../html-page.ts'
 import type { AnswerLanguage } from '../language.ts'
-import { texts } from './texts.ts'
+import { methodTexts, texts } from './texts.ts'
 
 /** What sections of the public page are written from, and how. */
 export type Writer = {
@@ -14,6 +14,8 @@ export type Writer = {
   readonly say: (name: keyof typeof texts, values?: Readonly<Record<string, string | number>>) => string
   readonly of: (text: Readonly<Record<AnswerLanguage, string>>) => string
   readonly rub: (roubles: number) => string
+  /** The name of a way to pay; one without a text is shown by the shop's name. */
+  readonly payBy: (method: string, name: string) => string
   /** A link that begins a purchase; it leads to sign-in where visitors do not buy. */
   readonly buyButton: (order: Readonly<Record<string, string | number>>) => string
 }
@@ -30,6 +32,7 @@ export function createWriter(
     brand,
     shown,
     of,
+    payBy: (method, name) => of(methodTexts[method] ?? { en: name, ru: name }),
     buyButton(order) {
       const query = new URLSearchParams({ lang: language })
       for (const [name, each] of Object.entries(order)) query.set(name, String(each))

@@ -264,7 +264,11 @@ function Templates() {
                 {`${t.letters[row.kind] ?? row.kind} · ${row.language}`}
               </Cell>
             )),
-            column.text(t.subject, (row) => row.subject),
+            column(
+              t.subject,
+              (row) => <span lang={row.language}>{row.subject}</span>,
+              (row) => row.subject,
+            ),
             column.action(label, (row) => (
               <DialogButton label={label} look={{ size: 'compact-sm' }}>
                 {(close) => <TemplateForm key={row.changed_at} of={row} onDone={close} />}
