@@ -158,6 +158,16 @@ export async function findUntranslated(page: Page, locale: string): Promise<stri
   return labels.filter((each) => /[a-z]{3,} [a-z]{2,}/i.test(each) && !/[а-яё]/i.test(each))
 }
 
+/** Names that several buttons for files share, whatever their case: a screen reader cannot tell them apart. */
+export async function findSameFiles(page: Page): Promise<string[]> {
+  const names = await page.evaluate<string[]>(
+    `[...document.querySelectorAll('button')].filter((each) => each.checkVisibility())
+      .map((each) => (each.getAttribute('aria-label') ?? each.textContent).trim().toLowerCase())
+      .filter((each) => /csv|json/.test(each))`,
+  )
+  return names.filter((each, index) => names.indexOf(each) < index)
+}
+
 /** Presses Tab through the page and returns the controls that it did not reach or that show no focus. */
 export async function findUnreached(page: Page): Promise<string[]> {
   const count = await page.evaluate<number>(`(() => {

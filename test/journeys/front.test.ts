@@ -29,7 +29,9 @@ describe.each([...enginesOf('sqlite')])('the public page on %s', (engine) => {
     const { text, headers } = await open('/')
     expect(text).toContain('<title>Turnpike</title>')
     const month = (await service.get('/dedicated/quote?country_code=RU&period=30&count=1&ipv=4')).data.price_rub
-    expect(text).toMatch(new RegExp(`Russia</th>(?:<td role="cell">.*?</td>)<td role="cell">₽${month}<small class="available">in stock`))
+    expect(text).toMatch(
+      new RegExp(`Russia</th>(?:<td role="cell">.*?</td>)<td role="cell">₽${month}<small class="available">in stock`),
+    )
     expect(text).not.toContain('on one port')
     expect(text).toContain('<meta property="og:image" content="https://shop.example/front/picture.png?c=0f7563">')
     expect(text).toContain('<link rel="canonical" href="https://shop.example/">')

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { CallRefused } from '../../src/console/client/call.ts'
+import { loadFieldNames } from '../../src/console/shared/field-name.ts'
 import { sayRefusal } from '../../src/console/shared/refusal.ts'
 import { toText } from '../../src/core/messages/catalogue.ts'
 import { en } from '../../src/core/messages/en.ts'
@@ -41,6 +42,7 @@ describe('refusals in Russian', () => {
   const described: unknown[] = []
   beforeAll(async () => {
     shop = await startService('sqlite')
+    await loadFieldNames()
     for (const api of ['api', 'auth', 'admin']) {
       described.push(await (await fetch(`${shop.url}/${api}/v1/openapi.json`)).json())
     }

@@ -1,3 +1,5 @@
+import { loadFieldNames } from '../shared/field-name.ts'
+
 /** An operation: the fields of its path, its query and its body, if it has any, and its answer. */
 export type Shape = Readonly<{ params?: object; query?: object; body?: object; answer: unknown }>
 
@@ -96,6 +98,7 @@ async function readRefusal(response: Response, isCharging: boolean): Promise<Cal
   const { error } = await readJson(response)
   const told = isRecord(error) ? error : {}
   const { code = 'internal_error', message = response.statusText, details = null, reason = '', params } = told
+  if (Array.isArray(details)) await loadFieldNames()
   return new CallRefused(
     response.status,
     String(code),

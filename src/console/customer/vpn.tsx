@@ -85,6 +85,7 @@ const vpnMessages = messages({
     'All devices of this subscription are used. Remove a device, or buy a slot if slots are sold.',
     'Все устройства подписки заняты. Удалите устройство или докупите место, если места продаются.',
   ),
+  devicesIn: phrase('Devices: {name}', 'Устройства: {name}'),
   devicesOf: phrase('{used} of {limit}', '{used} из {limit}'),
   handshake: pair('Last connection', 'Последнее подключение'),
   show: pair('Set up', 'Настроить'),
@@ -397,7 +398,7 @@ function Devices({ of, onOpen }: { readonly of: VpnSubscription; readonly onOpen
         <span className="quiet">{t.devicesOf(format.number(of.devices.length), format.number(of.device_limit))}</span>
       </div>
       <Rows
-        label={t.devices}
+        label={t.devicesIn(of.name ?? t.unnamed(format.day(of.expires_at)))}
         rows={of.devices}
         keyOf={(row) => row.id}
         columns={(column) => [

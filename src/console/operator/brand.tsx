@@ -1,9 +1,13 @@
 import { Button, FileButton, Text, Textarea, TextInput } from '@mantine/core'
+import { useDebouncedValue } from '@mantine/hooks'
+import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
+import { CallRefused } from '../client/call.ts'
 import { Select, SubmitForm, useTyped } from '../shared/form.tsx'
 import { messages, names, pair, useMessages } from '../shared/messages.tsx'
 import { Notice, Page, Panel, Reading, RefusalNotice } from '../shared/parts.tsx'
-import { type OperatorAnswer, useChange, useMay, useRead } from './api.ts'
+import { problemsOf } from '../shared/refusal.ts'
+import { api, type OperatorAnswer, useChange, useMay, useRead } from './api.ts'
 import { operatorTexts } from './messages.ts'
 
 type Brand = OperatorAnswer<'getBrand'>
@@ -86,13 +90,20 @@ function Look({ brand }: { readonly brand: Brand }) {
   const accent = useTyped(brand.accent)
   const contact = useTyped(brand.contact ?? '')
   const body = { name: name.text, accent: accent.text, contact: contact.text }
+  const { would, problems } = usePreview(body)
+  const shown = would ?? brand
   return (
     <Panel title={t.look} className="stack">
       {may('setBrand') && (
-        <SubmitForm label={t.save} change={save} onSubmit={() => save.mutate({ body })}>
-          <TextInput label={t.name} maxLength={40} {...name.props} />
-          <TextInput label={t.accent} description={t.accentHint} {...accent.props} />
-          <TextInput label={t.contact} description={t.contactHint} {...contact.props} />
+        <SubmitForm
+          label={t.save}
+          change={save}
+          isReady={Object.keys(problems).length === 0}
+          onSubmit={() => save.mutate({ body })}
+        >
+          <TextInput label={t.name} maxLength={40} error={problems['name']} {...name.props} />
+          <TextInput label={t.accent} description={t.accentHint} error={problems['accent']} {...accent.props} />
+          <TextInput label={t.contact} description={t.contactHint} error={problems['contact']} {...contact.props} />
         </SubmitForm>
       )}
       <Saved isShown={save.isSuccess} />
@@ -100,36 +111,50 @@ function Look({ brand }: { readonly brand: Brand }) {
         {t.preview}
       </Text>
       <div className="brand-previews">
-        <Preview brand={brand} name={name.text} accent={accent.text} scheme="light" />
-        <Preview brand={brand} name={name.text} accent={accent.text} scheme="dark" />
+        <Preview brand={shown} scheme="light" />
+        <Preview brand={shown} scheme="dark" />
       </div>
     </Panel>
   )
 }
 
-type PreviewProps = {
-  readonly brand: Brand
-  readonly name: string
-  readonly accent: string
-  readonly scheme: 'light' | 'dark'
+const previewAfterMs = 300
+
+/** What the shop would make of the typed lines, and the problem of each faulty one, a moment after the last key. */
+function usePreview(body: { readonly name: string; readonly accent: string; readonly contact: string }) {
+  const may = useMay()
+  const written = JSON.stringify(body)
+  const [settled] = useDebouncedValue(written, previewAfterMs)
+  const { data, error } = useQuery({
+    queryKey: ['brand preview', settled],
+    queryFn: () => api.call('setBrand', { body: { ...JSON.parse(settled), dry_run: true } }),
+    enabled: may('setBrand'),
+    placeholderData: (before) => before,
+    retry: false,
+    gcTime: 0,
+  })
+  const found = error instanceof CallRefused && written === settled ? problemsOf(error) : []
+  return { would: data, problems: Object.fromEntries(found.map((each) => [each.field, toSentence(each.problem)])) }
 }
 
-/** Head, button and link of a page. The dark form of a typed colour is known once it is saved. */
-function Preview({ brand, name, accent, scheme }: PreviewProps) {
+const toSentence = (text: string): string => `${text.slice(0, 1).toUpperCase()}${text.slice(1)}.`
+
+type PreviewProps = { readonly brand: Brand; readonly scheme: 'light' | 'dark' }
+
+/** Head, button and link of a page. */
+function Preview({ brand, scheme }: PreviewProps) {
   const { t } = useMessages(brandMessages)
-  const isSaved = accent.toLowerCase() === brand.accent
-  const linkColour = scheme === 'dark' && isSaved ? brand.accent_on_dark : accent
   return (
     <figure className={`brand-preview ${scheme}`}>
       <figcaption>{scheme === 'light' ? t.previewLight : t.previewDark}</figcaption>
       <div className="brand">
         {brand.logo !== null && <img className="logo" src={brand.logo} alt="" />}
-        {name}
+        {brand.name}
       </div>
-      <span className="brand-button" style={{ backgroundColor: accent }}>
+      <span className="brand-button" style={{ backgroundColor: brand.accent }}>
         {t.buy}
       </span>
-      <span className="brand-link" style={{ color: linkColour }}>
+      <span className="brand-link" style={{ color: scheme === 'dark' ? brand.accent_on_dark : brand.accent }}>
         {t.link}
       </span>
     </figure>

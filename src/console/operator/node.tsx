@@ -6,6 +6,7 @@ import { Chart } from '../shared/chart.tsx'
 import { Choices } from '../shared/form.tsx'
 import { messages, pair, phrase, useMessages } from '../shared/messages.tsx'
 import { Facts, Notice, Page, Panel, Reading, Rows } from '../shared/parts.tsx'
+import { protocolNames } from '../shared/trade.ts'
 import { api, type OperatorAnswer, useRead } from './api.ts'
 import { operatorTexts } from './messages.ts'
 import { NodeActions } from './network.tsx'
@@ -79,13 +80,13 @@ const nodeMessages = messages({
   fingerprint: pair('Fingerprint (ClientHello)', 'Отпечаток (ClientHello)'),
   linkPort: pair('Port in links; 0 as reported', 'Порт в ссылках; 0 — как у шлюза'),
   linkXmux: pair('Connections for XHTTP; 0 as in the app', 'Соединений для XHTTP; 0 — как в приложении'),
-  linkProtocols: pair(
-    'Protocols that are on: vless,xhttp,websocket,trojan,http,naive,trusttunnel; none or default',
-    'Включённые протоколы: vless,xhttp,websocket,trojan,http,naive,trusttunnel; none или default',
-  ),
+  linkProtocols: pair('Protocols that are on', 'Включённые протоколы'),
+  linkAlpn: pair('ALPN in links', 'ALPN в ссылках'),
+  asUsual: pair('as usual', 'как обычно'),
+  noAlpn: pair('none', 'нет'),
   linkGroup: pair(
-    'Group with a part of the traffic (vpn.groups of the price list), or default',
-    'Группа с долей трафика (vpn.groups прайс-листа) или default',
+    'Group with a part of the traffic (vpn.groups of the price list); empty for none',
+    'Группа с долей трафика (vpn.groups прайс-листа); пусто — без группы',
   ),
   neverJoined: pair(
     'The node has never joined. Create a join key and run the command on its machine.',
@@ -175,7 +176,13 @@ function Paths({ of }: { readonly of: Node['paths'] }) {
   )
 }
 
-/** How links of VPN apps name a gateway. */
+const gatewayProtocols = ['vless', 'xhttp', 'websocket', 'trojan', 'http', 'naive', 'trusttunnel'] as const
+
+/** All of them are the default, to which a later version may add one. */
+const toProtocols = (chosen: string): string =>
+  chosen === '' ? 'none' : chosen === gatewayProtocols.join(',') ? 'default' : chosen
+
+/** How links of VPN apps name a gateway, and which protocols it serves. */
 function VpnLinks({ of }: { readonly of: Node }) {
   const { t } = useMessages(nodeMessages)
   const { fingerprint, alpn, port, protocols, group, xmux } = of.vpn_links
@@ -191,17 +198,33 @@ function VpnLinks({ of }: { readonly of: Node }) {
           name: 'fingerprint',
           label: t.fingerprint,
           kind: 'choice',
-          options: names.map((each) => [each, each] as const),
+          options: names.map((each) => [each, each === 'default' ? t.asUsual : each] as const),
           initial: fingerprint ?? 'default',
         },
-        { name: 'alpn', label: 'ALPN', initial: alpn === null ? 'default' : alpn.join(',') || 'none' },
+        {
+          name: 'alpn',
+          label: t.linkAlpn,
+          kind: 'choice',
+          options: [
+            ['default', t.asUsual],
+            ['h2', 'h2'],
+            ['http/1.1', 'http/1.1'],
+            ['h2,http/1.1', 'h2, http/1.1'],
+            ['http/1.1,h2', 'http/1.1, h2'],
+            ['none', t.noAlpn],
+          ],
+          initial: alpn === null ? 'default' : alpn.join(',') || 'none',
+        },
         { name: 'port', label: t.linkPort, kind: 'number', initial: port ?? 0 },
         {
           name: 'protocols',
           label: t.linkProtocols,
-          initial: protocols === null ? 'default' : protocols.join(',') || 'none',
+          kind: 'several',
+          options: gatewayProtocols.map((each) => [each, protocolNames[each] ?? each] as const),
+          initial: (protocols ?? gatewayProtocols).join(','),
+          isOptional: true,
         },
-        { name: 'group', label: t.linkGroup, initial: group ?? 'default' },
+        { name: 'group', label: t.linkGroup, initial: group ?? '', isOptional: true },
         { name: 'xmux', label: t.linkXmux, kind: 'number', initial: xmux ?? 0 },
       ]}
       run={(given) =>
@@ -211,8 +234,8 @@ function VpnLinks({ of }: { readonly of: Node }) {
             fingerprint: names.find((each) => each === given['fingerprint']) ?? 'default',
             alpn: String(given['alpn']),
             port: Number(given['port']),
-            protocols: String(given['protocols']),
-            group: String(given['group']),
+            protocols: toProtocols(String(given['protocols'])),
+            group: String(given['group']) || 'default',
             xmux: Number(given['xmux']),
           },
         })

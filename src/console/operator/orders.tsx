@@ -94,6 +94,7 @@ export function OrdersPage() {
         <Csv of={filters} />
         <PagedRows
           label={t.orders}
+          hasCsv={false}
           of={usePages('listAllOrders', { query: { ...filters.query, limit: 50 } })}
           keyOf={(row) => row.order_id}
           empty={<Nothing icon="receipt" isFiltered={filters.isFiltered} />}

@@ -4,7 +4,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { type ChangeEvent, type ReactNode, useId, useRef, useState } from 'react'
 import { CallLost } from '../client/call.ts'
 import { Dialog } from './dialog.tsx'
-import { Flag, type Options, Select, SubmitForm } from './form.tsx'
+import { Flag, type Options, Select, Several, SubmitForm } from './form.tsx'
 import { RefusalNotice } from './parts.tsx'
 import { refresh, useOnce } from './queries.ts'
 
@@ -14,7 +14,8 @@ export type Values = Readonly<Record<string, Value>>
 export type ActField = {
   readonly name: string
   readonly label: string
-  readonly kind?: 'text' | 'number' | 'flag' | 'choice' | 'date' | 'secret'
+  readonly kind?: 'text' | 'number' | 'flag' | 'choice' | 'several' | 'date' | 'secret'
+  /** Of a choice, or of `several`, whose value is the chosen ones with commas. */
   readonly options?: Options<string>
   readonly initial?: Value
   readonly isOptional?: boolean
@@ -157,6 +158,8 @@ function Input({ field: { label, about, kind = 'text', options = [] }, value, on
       return <NumberInput label={label} value={value === '' ? '' : Number(value)} onChange={onChange} />
     case 'choice':
       return <Select label={label} value={String(value)} options={options} onChange={onChange} />
+    case 'several':
+      return <Several label={label} value={String(value)} options={options} onChange={onChange} />
     case 'secret':
       return <PasswordInput autoComplete="off" {...typed} />
     default:

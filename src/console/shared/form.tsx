@@ -93,6 +93,36 @@ export const Flag = ({ onChange, ...props }: FlagProps) => (
   <Checkbox {...props} onChange={(event) => onChange(event.currentTarget.checked)} />
 )
 
+type SeveralProps = {
+  readonly label: string
+  /** The chosen ones, with commas. */
+  readonly value: string
+  readonly options: Options<string>
+  readonly onChange: (value: string) => void
+}
+
+/** Any of several, in the order of the options. */
+export function Several({ label, value, options, onChange }: SeveralProps) {
+  const chosen = value.split(',')
+  const toggle = (name: string, isChecked: boolean) =>
+    onChange(
+      options
+        .map(([each]) => each)
+        .filter((each) => (each === name ? isChecked : chosen.includes(each)))
+        .join(','),
+    )
+  return (
+    <fieldset className="choosing">
+      <legend>{label}</legend>
+      <div className="several">
+        {options.map(([name, text]) => (
+          <Flag key={name} label={text} checked={chosen.includes(name)} onChange={(is) => toggle(name, is)} />
+        ))}
+      </div>
+    </fieldset>
+  )
+}
+
 type Choice<Chosen extends string | number> = {
   readonly value: Chosen
   readonly label: ReactNode

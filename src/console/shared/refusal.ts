@@ -1,5 +1,5 @@
 import { type CallRefused, isRecord } from '../client/call.ts'
-import { fieldNames } from './field-names.ts'
+import { fieldName } from './field-name.ts'
 
 type Problem = { readonly field: string; readonly problem: string }
 
@@ -12,11 +12,8 @@ const isProblem = (value: unknown): value is Problem =>
 
 const sayProblem =
   (language: 'en' | 'ru') =>
-  ({ field, problem }: Problem): string => {
-    // A field without a name on pages is named as such, so that a Russian sentence begins in Russian.
-    const [en, ru] = fieldNames[field.split('.')[0] ?? ''] ?? [field, `Поле «${field}»`]
-    return `${language === 'en' ? en : ru}: ${problem}.`
-  }
+  ({ field, problem }: Problem): string =>
+    `${fieldName(field, language)}: ${problem}.`
 
 /** The shop writes this time in UTC; the page writes it in the reader's time zone. */
 const replacedRecently = {

@@ -1,6 +1,17 @@
 import { bind } from '../../core/bind.ts'
 import { createTtlCache } from '../../core/ttl-cache.ts'
-import { announce, announced, type BrandDeps, current, image, load, setImage, setLines, setText } from './manage.ts'
+import {
+  announce,
+  announced,
+  type BrandDeps,
+  current,
+  image,
+  load,
+  previewLines,
+  setImage,
+  setLines,
+  setText,
+} from './manage.ts'
 
 export type Brands = ReturnType<typeof createBrands>
 
@@ -9,5 +20,5 @@ const keptMs = 2_000
 
 export function createBrands(given: Omit<BrandDeps, 'kept'>) {
   const kept = createTtlCache({ load: () => load(given), clock: given.clock, ttlMs: keptMs, maxEntries: 1 })
-  return bind({ ...given, kept }, { announce, announced, current, image, setLines, setText, setImage })
+  return bind({ ...given, kept }, { announce, announced, current, image, previewLines, setLines, setText, setImage })
 }

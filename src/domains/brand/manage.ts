@@ -1,5 +1,5 @@
 import { type Contact, readContact } from '../../core/contact.ts'
-import { refuseField } from '../../core/refusal.ts'
+import { refuseField, refuseTogether } from '../../core/refusal.ts'
 import type { Clock } from '../../core/time.ts'
 import type { TtlCache } from '../../core/ttl-cache.ts'
 import type { Database } from '../../db/transaction.ts'
@@ -85,17 +85,42 @@ export const image = async ({ kept }: BrandDeps, name: string): Promise<Image | 
 const isLine = (text: string, max: number): boolean =>
   text.length <= max && text === text.trim() && /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]*$/u.test(text)
 
-/** Sets texts of one line; an empty one returns to the default. */
-export async function setLines(
-  deps: BrandDeps,
-  lines: Readonly<Partial<Record<LineName, string | undefined>>>,
-): Promise<Brand> {
-  const { name, contact, accent } = lines
-  if (name !== undefined && !isLine(name, maxNameLength)) {
-    throw refuseField('name', 'printable', { from: 0, to: maxNameLength })
+type Lines = Readonly<Partial<Record<LineName, string | undefined>>>
+
+/** Refuses every faulty line at once. */
+function readLines({ name, contact, accent }: Lines) {
+  let colour: string | undefined = accent
+  refuseTogether(
+    () => {
+      if (name !== undefined && !isLine(name, maxNameLength)) {
+        throw refuseField('name', 'printable', { from: 0, to: maxNameLength })
+      }
+    },
+    () => {
+      if (contact && !readContact(contact)) throw refuseField('contact', 'contact')
+    },
+    () => {
+      if (accent) colour = readAccent(accent)
+    },
+  )
+  return { name, contact, accent: colour }
+}
+
+/** The brand as it would be with these lines. Nothing is written. */
+export async function previewLines(deps: BrandDeps, lines: Lines): Promise<Brand> {
+  const { name, contact, accent } = readLines(lines)
+  const brand = await current(deps)
+  return {
+    ...brand,
+    ...(name !== undefined && { name: name || usualName }),
+    ...(contact !== undefined && { contact: readContact(contact) ?? deps.contact }),
+    ...(accent !== undefined && { accent: readAccent(accent || usualAccent) }),
   }
-  if (contact && !readContact(contact)) throw refuseField('contact', 'contact')
-  const changed = { name, contact, accent: accent ? readAccent(accent) : accent }
+}
+
+/** Sets texts of one line; an empty one returns to the default. */
+export async function setLines(deps: BrandDeps, lines: Lines): Promise<Brand> {
+  const changed = readLines(lines)
   await deps.db.transact(async (tx) => {
     for (const line of lineNames) {
       const text = changed[line]

@@ -28,7 +28,9 @@ export const adminBrandOperations = (bind: BindAdmin, { brands, clock }: AdminDe
     return toAnnouncement(made, isAnnounced(made, clock()))
   }),
   bind(getBrand, async () => toBrand(await brands.current())),
-  bind(setBrand, async ({ body }) => toBrand(await brands.setLines(body))),
+  bind(setBrand, async ({ body: { dry_run: isDryRun, ...lines } }) =>
+    toBrand(await (isDryRun ? brands.previewLines(lines) : brands.setLines(lines))),
+  ),
   bind(setBrandText, async ({ params, body }) =>
     toBrand(await brands.setText(params.text_name, body.language, body.text)),
   ),

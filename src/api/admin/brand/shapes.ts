@@ -12,7 +12,7 @@ import {
 } from '../../../domains/brand/rules.ts'
 import { choice, flag, given, isoOrNull, moment, named, rows, text } from '../../fields.ts'
 import { operationsOf, z } from '../../operation.ts'
-import { instant } from '../fields.ts'
+import { dryRun, instant } from '../fields.ts'
 
 const reader = operationsOf({ tag: 'Brand', role: 'reader' })
 const owner = operationsOf({ tag: 'Brand', role: 'owner' })
@@ -68,6 +68,7 @@ export const setBrand = owner('setBrand', 'POST /brand', {
       description: 'E-mail address or https URL. It replaces `TURNPIKE_CONTACT`.',
       example: 'help@shop.example',
     }),
+    dry_run: dryRun(),
   }),
   answer: shownBrand,
 })
