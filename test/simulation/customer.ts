@@ -11,6 +11,9 @@ export type Purchase = {
   /** The first answer of 200; every later one must be the same. */
   answer: string | undefined
   refusal: string | undefined
+  answeredAtMs?: number
+  /** The database went back to a time before it: its answers bind no one any more. */
+  isLost?: boolean
   /** How many requests wait for an answer. */
   waiting: number
 }
@@ -48,6 +51,10 @@ export class Customer {
     private readonly account: { readonly id: string; readonly token: string; readonly login: string },
   ) {
     this.process = world.start(name)
+  }
+
+  get id(): string {
+    return this.account.id
   }
 
   get login(): string {
@@ -118,10 +125,12 @@ export class Customer {
   /** Returns whether the answer is final. */
   private take(purchase: Purchase, { status, text }: { readonly status: number; readonly text: string }): boolean {
     const { key, path } = purchase
+    if (purchase.isLost === true && status !== 500) return true
     if (status === 200) {
       if (purchase.answer === undefined) {
         this.world.note(`${this.name} has the answer to ${path} under key ${key}`)
         purchase.answer = text
+        purchase.answeredAtMs = this.world.nowMs
         this.learn(text)
       } else if (purchase.answer !== text) {
         throw new BrokenPromise(`a replay answers as the first: not so for key ${key} of ${this.name}`)

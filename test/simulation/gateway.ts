@@ -62,6 +62,7 @@ const after: After = (ms, act) => {
 export class Gateway {
   private process: Process | undefined
   private isOpen = false
+  hasJoined = false
   private metering: Metering<CustomerEnd> | undefined
   private readonly snapshot = { current: new Snapshot() }
   private ask: ReturnType<typeof askShop> | undefined
@@ -148,6 +149,7 @@ export class Gateway {
     setInterval(() => metering.sweep(), journaledMs)
     if (process !== this.process) return
     this.isOpen = true
+    this.hasJoined = true
     this.world.note(`${this.name} is open`)
   }
 

@@ -1,4 +1,5 @@
 import { Database } from 'bun:sqlite'
+import { writeFileSync } from 'node:fs'
 import type { Reader, Value } from '../../src/db/transaction.ts'
 import { BrokenPromise } from './world.ts'
 
@@ -89,14 +90,24 @@ export async function checkRows(reader: Reader): Promise<void> {
   if (found) throw new BrokenPromise(`${found.promise}: not so for ${found.subject}`)
 }
 
+/** The bytes that the shop has counted, by byte account. */
+export async function readCounted(reader: Reader): Promise<ReadonlyMap<string, number>> {
+  const rows = await reader.all<{ subject: string; bytes: bigint }>(
+    `SELECT subject, CAST(SUM(believed_received + believed_sent) AS BIGINT) AS bytes
+     FROM usage_counts GROUP BY subject`,
+  )
+  return new Map(rows.map(({ subject, bytes }) => [subject, Number(bytes)]))
+}
+
 /** Reads the committed rows of a SQLite file, beside the shop. */
-export function openReader(path: string): Reader & { close(): void } {
+export function openReader(path: string): Reader & { copyTo(file: string): void; close(): void } {
   const connection = new Database(path, { readonly: true, safeIntegers: true, strict: true })
   return {
     all: async <Row>(sql: string, values: readonly Value[] = []): Promise<Row[]> =>
       connection.query<Row, Value[]>(sql.replaceAll(/\$(\d+)/g, '?$1')).all(...values),
     first: async <Row>(sql: string, values: readonly Value[] = []): Promise<Row | undefined> =>
       connection.query<Row, Value[]>(sql.replaceAll(/\$(\d+)/g, '?$1')).get(...values) ?? undefined,
+    copyTo: (file) => writeFileSync(file, connection.serialize()),
     close: () => connection.close(),
   }
 }

@@ -32,6 +32,8 @@ export type Fault =
   /** The clock of the shop or of a gateway is set. */
   | { readonly kind: 'clock'; readonly atMs: number; readonly of: number; readonly aheadMs: number }
   | { readonly kind: 'disk full'; readonly atMs: number; readonly forMs: number }
+  /** The database is copied, and goes back to the copy after a while. */
+  | { readonly kind: 'rewind'; readonly atMs: number; readonly forMs: number }
 
 export type Plan = {
   readonly entropy: number
@@ -117,6 +119,10 @@ const fault: Arbitrary<Fault> = fc.oneof(
     }),
   },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('disk full' as const), atMs, forMs: soonOver }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ kind: fc.constant('rewind' as const), atMs: fc.nat(2500), forMs: fc.nat(2500) }),
+  },
 )
 
 const percent = (max: number) => fc.oneof(fc.constant(0), fc.nat(max))

@@ -31,8 +31,11 @@ const reportEvery = 100
 const length = values.short === true ? 'short' : 'long'
 /** Ends with the first broken seed, and does not shrink it. */
 const isUntilBroken = values['until-broken'] === true
+/** Runs of a failing seed on PostgreSQL take seconds each. */
+const maxServerRuns = 40
 
 const engine = values.engine === 'postgres' ? 'postgres' : 'sqlite'
+const maxRuns = isUntilBroken ? 1 : engine === 'postgres' ? maxServerRuns : undefined
 /** The most that one process simulates. */
 const maxSeeds = 500
 
@@ -42,7 +45,7 @@ const totals: Totals = { purchases: 0, crashes: 0, broken: 0 }
 async function runHere(): Promise<void> {
   const template = await makeTemplate(engine)
   for (let seed = first; seed < first + count; seed += 1) {
-    const result = await runSeed(template, seed, length, isUntilBroken ? 1 : undefined)
+    const result = await runSeed(template, seed, length, maxRuns)
     totals.purchases += result.purchases
     totals.crashes += result.crashes
     if (values.trace === true) console.log(result.trace.join('\n'))

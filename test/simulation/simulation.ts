@@ -1,11 +1,12 @@
 import { join } from 'node:path'
 import { Customer } from './customer.ts'
 import { Carried, Gateway } from './gateway.ts'
-import { checkRows } from './invariants.ts'
+import { checkRows, readCounted } from './invariants.ts'
 import { Network } from './network.ts'
 import { type Action, type Fault, type Plan, parties } from './plan.ts'
 import type { Process } from './process.ts'
 import { Provider, providerHost } from './provider.ts'
+import { Rewinds } from './rewind.ts'
 import { openShop, type RunningShop, shopHost } from './shop.ts'
 import { openStore, type Store } from './store.ts'
 import { copyTemplate, pool, type Template } from './template.ts'
@@ -38,6 +39,8 @@ function withTrace(error: unknown, trace: readonly string[]): Error {
 /** Usage is reported and payments are asked for within this time. */
 const settledMs = 12_000
 const lookMs = 500
+/** Nodes have taken their state this long after a rewind. */
+const stateMs = 2_000
 const payerMs = 3_000
 const trafficBytes = 8_000_000
 /** A server may have so many shops. */
@@ -46,6 +49,9 @@ const maxShops = 2
 /** A refusal of the database for a reason outside of the shop. */
 const isOutside = (line: string): boolean =>
   /SQLITE_FULL|database_unavailable|database_busy|database cannot be written to/.test(line)
+
+/** A connection that the server has ended, as a job has it. */
+const isCut = (line: string): boolean => line.includes('with the same Idempotency-Key it has one effect at most')
 
 /** Verifiers of the schema, which nothing here changes. */
 const ofDatabase = ['schema', 'integrity']
@@ -70,6 +76,8 @@ class Simulation {
   private readonly carried = new Carried()
   /** Shops on the database, by number; undefined while one does not run. */
   private readonly shops: (RunningShop | undefined)[]
+  private readonly processes: Process[] = []
+  private readonly rewinds
   private crashes = 0
   private shopSteps = 0
   private keys = 0
@@ -93,6 +101,8 @@ class Simulation {
     this.customers = template.customers.map(
       ({ id, token, login }, index) => new Customer(this.world, `customer ${index + 1}`, { id, token, login }),
     )
+    const isCalm = plan.faults.every(({ kind }) => kind === 'rewind' || kind === 'kill gateway')
+    this.rewinds = new Rewinds(this.world, this.store, this.customers, this.carried, isCalm)
     this.provider = new Provider(this.world)
     for (const customer of this.customers) customer.onPayment = (payment) => this.letPay(payment)
     this.network.add(providerHost, {
@@ -154,6 +164,10 @@ class Simulation {
     await this.store.close()
   }
 
+  private get hasRewind(): boolean {
+    return this.plan.faults.some(({ kind }) => kind === 'rewind')
+  }
+
   private openedShop(): RunningShop {
     const [shop] = this.openShops()
     if (!shop) throw new Error('no shop runs')
@@ -171,6 +185,7 @@ class Simulation {
   private startShop(index: number): void {
     const { world, plan, store } = this
     const process = world.start(shopNames[index] ?? '')
+    this.processes[index] = process
     process.clockAheadMs = this.shopAheadMs
     process.onCrash(() => {
       this.shops[index] = undefined
@@ -180,7 +195,8 @@ class Simulation {
     const deps = {
       store,
       folder: index === 0 ? this.copy.folder : join(this.copy.folder, process.name),
-      runsJob: (name: string) => (hashOf(name) ^ plan.idleJobs) % 3 !== 0,
+      // What a rewind has lost is found again by jobs.
+      runsJob: (name: string) => this.hasRewind || (hashOf(name) ^ plan.idleJobs) % 3 !== 0,
       openSender: () => ({ send: async () => ({ status: 200, problem: null, retryAfterMs: null }), close: () => {} }),
       log: this.log,
     }
@@ -233,9 +249,40 @@ class Simulation {
         this.shopAheadMs = fault.aheadMs
         for (const shop of this.openShops()) shop.process.clockAheadMs = fault.aheadMs
       }
+    } else if (fault.kind === 'rewind') {
+      // The key of a gateway that has not joined would end.
+      if (this.gateways.some(({ hasJoined }) => !hasJoined)) return
+      void world.real(this.rewinds.copy()).catch((error: unknown) => world.fail(error))
+      world.schedule(undefined, fault.forMs, 'the database goes back', () => this.goBack())
     } else {
       this.store.setFault(true)
       world.schedule(undefined, fault.forMs, 'space on the disk', () => this.store.setFault(false))
+    }
+  }
+
+  /** A file is replaced while its shop is stopped; shops on a server run on. */
+  private goBack(): void {
+    if (this.isHealed) return
+    const { world } = this
+    const stopped = this.store.url === undefined ? this.processes.filter(({ isAlive }) => isAlive) : []
+    for (const process of stopped) process.crash('for a restore')
+    const restore = async (): Promise<void> => {
+      await this.closing
+      await this.rewinds.goBack()
+    }
+    const done = world.real(restore()).catch((error: unknown) => world.fail(error))
+    this.closing = done
+    for (const { name } of stopped) {
+      world.schedule(undefined, 0, 'start of the shop', () => this.startShop(shopNames.indexOf(name)))
+    }
+    world.schedule(undefined, stateMs, 'other nodes take the state', () => this.letOthersTakeState())
+  }
+
+  /** The nodes of the template that are not simulated. */
+  private letOthersTakeState(): void {
+    for (const { process, services } of this.openShops().slice(0, 1)) {
+      const sql = `UPDATE nodes SET awaits_state = 0 WHERE name IN ('stock-gateway', 'vpn-1')`
+      process.run(() => services.db.transact((tx) => tx.run(sql))).catch(() => {})
     }
   }
 
@@ -308,6 +355,7 @@ class Simulation {
     await this.repeatAll()
     await this.check()
     this.checkLog()
+    await this.rewinds.check()
     for (let leftMs = settledMs; ; ) {
       const problem = (await this.findUnbilled()) ?? (await this.findUnpaid())
       if (problem === undefined) break
@@ -336,20 +384,15 @@ class Simulation {
 
   /** A fault is a bug, also where no caller sees it. A full disk is none. */
   private checkLog(): void {
-    const fault = this.log.find((line) => /"event":"(fault|job failed|delivery failed)"/.test(line) && !isOutside(line))
+    const endsConnections = this.plan.faults.some(({ kind }) => kind === 'disk full' || kind === 'rewind')
+    const isExpected = (line: string): boolean => isOutside(line) || (endsConnections && isCut(line))
+    const isFault = /"event":"(fault|job failed|delivery failed)"/
+    const fault = this.log.find((line) => isFault.test(line) && !isExpected(line))
     if (fault !== undefined) throw new BrokenPromise(`no job and no request meets a fault: ${fault.slice(0, 600)}`)
   }
 
-  /** The bytes that the shop has counted, by byte account. */
-  private async counted(): Promise<ReadonlyMap<string, number>> {
-    const rows = await this.reader.all<{ subject: string; bytes: bigint }>(
-      'SELECT subject, SUM(believed_received + believed_sent) AS bytes FROM usage_counts GROUP BY subject',
-    )
-    return new Map(rows.map(({ subject, bytes }) => [subject, Number(bytes)]))
-  }
-
   private async checkBytes(): Promise<void> {
-    for (const [subject, bytes] of await this.counted()) {
+    for (const [subject, bytes] of await readCounted(this.reader)) {
       if (bytes > this.carried.of(subject))
         throw new BrokenPromise(`no byte is billed that was not carried: ${bytes} of ${subject}`)
     }
@@ -357,7 +400,7 @@ class Simulation {
 
   /** Carried bytes that are not billed, beyond those that kills may lose. */
   private async findUnbilled(): Promise<string | undefined> {
-    const counted = await this.counted()
+    const counted = await readCounted(this.reader)
     for (const key of this.carried.keys()) {
       const missing = this.carried.of(key) - (counted.get(key) ?? 0)
       if (missing > this.carried.lostOf(key)) return `carried bytes are billed: ${missing} of ${key} are not`
@@ -367,6 +410,8 @@ class Simulation {
 
   /** A payment whose money is not on the balance as payers have paid it, and not taken it back. */
   private async findUnpaid(): Promise<string | undefined> {
+    // Then a payment is asked for again only at its next poll.
+    if (await this.rewinds.isUnnoted()) return undefined
     for (const { id, credited, debited } of await this.reader.all<{ id: string; credited: bigint; debited: bigint }>(
       'SELECT id, credited, debited FROM payments',
     )) {

@@ -63,7 +63,14 @@ export function stepDatabase(db: Database, process: Process, pace: Pace): Databa
     ...readerOn(db, false),
     transact: (work, given) => outside(() => db.transact(inside(work), given)),
     transactLong: (work) => outside(() => db.transactLong(inside(work))),
-    snapshot: (work) => db.snapshot((reader) => work(readerOn(reader, false))),
+    // A crash ends the snapshot, so that it keeps no other from running.
+    async snapshot(work) {
+      try {
+        return await db.snapshot((reader) => work(readerOn(reader, true)))
+      } catch (error) {
+        return await (process.isAlive ? Promise.reject(error) : never())
+      }
+    },
     findWriteProblem: () => db.findWriteProblem(),
     close: () => db.close(),
   }

@@ -72,16 +72,24 @@ export class SteppedPostgres {
   private running: Running[] = []
   private readonly lines = new Set<Line>()
   private readonly monitor
+  private readonly name
+  /** The database as it was once. */
+  private kept: string | undefined
   private count = 0
   /** Connections have ended, so that others may have got their locks. */
   private isShaken = false
+  private ending: Promise<unknown> = Promise.resolve()
 
   constructor(
     private readonly world: World,
     private readonly url: string,
     private readonly pace: Pace,
   ) {
-    this.monitor = new SQL(url, { max: 1 })
+    const own = new URL(url)
+    this.name = own.pathname.slice(1)
+    // Copies of a database need it without connections.
+    own.pathname = '/postgres'
+    this.monitor = new SQL(own.href, { max: 1 })
     world.whenQuiet = () => this.runNext()
   }
 
@@ -113,8 +121,23 @@ export class SteppedPostgres {
     }
   }
 
+  /** Settles once the server has ended all connections that were given up. */
+  readonly ended = (): Promise<unknown> => this.ending
+
+  async copy(): Promise<void> {
+    this.kept = `${this.name}_kept`
+    await this.monitor.unsafe(`CREATE DATABASE ${this.kept} TEMPLATE ${this.name}`)
+  }
+
+  async goBack(): Promise<void> {
+    await this.monitor.unsafe(`DROP DATABASE ${this.name} WITH (FORCE)`)
+    await this.monitor.unsafe(`ALTER DATABASE ${this.kept} RENAME TO ${this.name}`)
+    this.kept = undefined
+  }
+
   async close(): Promise<void> {
     this.endLines([...this.lines])
+    if (this.kept !== undefined) await this.monitor.unsafe(`DROP DATABASE ${this.kept} WITH (FORCE)`)
     await this.monitor.close()
   }
 
@@ -240,7 +263,8 @@ export class SteppedPostgres {
     const reals = ended.flatMap(({ real }) => real ?? [])
     if (reals.length === 0) return
     this.isShaken = true
-    void this.world.real(this.endReal(reals)).catch((error: unknown) => this.world.fail(error))
+    this.ending = Promise.all([this.ending, this.world.real(this.endReal(reals))])
+    this.ending.catch((error: unknown) => this.world.fail(error))
   }
 
   private async endReal(reals: readonly NonNullable<Line['real']>[]): Promise<void> {

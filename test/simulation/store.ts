@@ -1,3 +1,4 @@
+import { renameSync, rmSync } from 'node:fs'
 import { openDatabase } from '../../src/db/open.ts'
 import { shippedLimits } from '../../src/db/pool.ts'
 import { openPostgres } from '../../src/db/postgres.ts'
@@ -19,20 +20,28 @@ export type Store = {
   ended(): Promise<unknown>
   /** A full disk of a file; a server instead ends all connections. */
   setFault(isOn: boolean): void
+  copy(): Promise<void>
+  /** Goes back to the copy. On a file, while no shop runs. */
+  goBack(): Promise<void>
   close(): Promise<void>
 }
 
 const maxPages = 1_073_741_823
+const copyOf = (path: string): string => `${path}.copy`
 
 export const openStore = (address: string, world: World, pace: Pace): Store =>
   address.startsWith('postgres') ? openServer(address, world, pace) : openFile(address, world, pace)
 
 function openFile(path: string, world: World, pace: Pace): Store {
-  const db = openDatabase(path)
-  const reader = openReader(path)
+  let db = openDatabase(path)
+  let reader = openReader(path)
   let isDiskFull = false
+  const close = async (): Promise<void> => {
+    await db.close()
+    reader.close()
+  }
   return {
-    reader,
+    reader: { all: (sql, values) => reader.all(sql, values), first: (sql, values) => reader.first(sql, values) },
     url: undefined,
     open: (process) => stepDatabase(db, process, pace),
     ended: () => db.transact(async () => {}),
@@ -43,10 +52,16 @@ function openFile(path: string, world: World, pace: Pace): Store {
       // SQLite refuses more pages with SQLITE_FULL. It waits for the transaction that runs, which waits for the world.
       void db.transact((tx) => tx.all(`PRAGMA max_page_count = ${isFull ? 1 : maxPages}`))
     },
-    async close() {
-      await db.close()
-      reader.close()
+    copy: async () => reader.copyTo(copyOf(path)),
+    async goBack() {
+      await close()
+      for (const each of [path, `${path}-wal`, `${path}-shm`]) rmSync(each, { force: true })
+      renameSync(copyOf(path), path)
+      db = openDatabase(path)
+      reader = openReader(path)
+      isDiskFull = false
     },
+    close,
   }
 }
 
@@ -54,10 +69,18 @@ function openFile(path: string, world: World, pace: Pace): Store {
 const limits = { ...shippedLimits, lockWaitMs: 300_000, statementMs: 310_000 }
 
 function openServer(url: string, world: World, pace: Pace): Store {
-  const reader = openPostgres(url, 1)
+  let reader = openPostgres(url, 1)
   const server = new SteppedPostgres(world, url, pace)
+  /** Work on a database without connections. */
+  const alone = async (work: () => Promise<void>): Promise<void> => {
+    await reader.close()
+    server.cutAll()
+    await server.ended()
+    await work()
+    reader = openPostgres(url, 1)
+  }
   return {
-    reader,
+    reader: { all: (sql, values) => reader.all(sql, values), first: (sql, values) => reader.first(sql, values) },
     url,
     open: (process, connections) => openPostgres(url, connections, limits, undefined, server.connectOf(process)),
     ended: async () => {},
@@ -66,6 +89,8 @@ function openServer(url: string, world: World, pace: Pace): Store {
       world.note('the server ends all connections')
       server.cutAll()
     },
+    copy: () => alone(() => server.copy()),
+    goBack: () => alone(() => server.goBack()),
     async close() {
       await server.close()
       await reader.close()

@@ -1,13 +1,18 @@
+import type { Engine } from '../../harness/database.ts'
+
 /** A race that Turnpike had, or that one of its rules prevents: the source as it would be without the fix. */
 export type PlantedRace = {
   readonly name: string
   /** The commit that fixed it, or that made the rule. */
   readonly fixedBy: string
+  /** The engine on which statements of different transactions can meet, if not SQLite. */
+  readonly engine?: Engine
   readonly edits: readonly { readonly file: string; readonly find: string; readonly replace: string }[]
 }
 
 const sell = 'src/domains/orders/sell.ts'
 const meter = 'src/dataplane/agent/meter.ts'
+const counter = 'src/db/counter.ts'
 
 export const plantedRaces: readonly PlantedRace[] = [
   {
@@ -147,6 +152,45 @@ export const plantedRaces: readonly PlantedRace[] = [
         find: '    await deps.events.note(tx, sale.events())\n',
         replace:
           '    void Promise.resolve().then(() => deps.db.transact((late) => deps.events.note(late, sale.events())))\n',
+      },
+    ],
+  },
+  {
+    name: 'an account is read without its lock',
+    fixedBy: '5742b375',
+    engine: 'postgres',
+    edits: [
+      {
+        file: 'src/domains/ledger/store.ts',
+        find: 'FROM accounts WHERE customer_id = $1 FOR UPDATE',
+        replace: 'FROM accounts WHERE customer_id = $1',
+      },
+    ],
+  },
+  {
+    name: 'a shop that starts does not look for the mark of the last one',
+    fixedBy: '2c06e5fe',
+    edits: [
+      {
+        file: 'src/app/shop/history.ts',
+        find: 'await timeline.look(isUsed ? kept : undefined)',
+        replace: 'await timeline.look(isUsed ? undefined : kept)',
+      },
+    ],
+  },
+  {
+    name: 'ids are given out again after a database went back',
+    fixedBy: '2c06e5fe',
+    edits: [{ file: counter, find: '[name, knownIds, skipped]', replace: '[name, knownIds * 0, skipped * 0]' }],
+  },
+  {
+    name: 'providers are not asked again after a database went back',
+    fixedBy: '2c06e5fe',
+    edits: [
+      {
+        file: 'src/app/backup/after-restore.ts',
+        find: '  await askAgainAfterRestore(tx)\n',
+        replace: '  void askAgainAfterRestore\n',
       },
     ],
   },

@@ -16,7 +16,7 @@ const copied = ['src', 'test', 'tools', 'migrations', 'packages', 'package.json'
 const minShare = 0.8
 
 /** The first seed that breaks a promise, and which one; undefined if none does. */
-async function find({ edits }: PlantedRace, seeds: string): Promise<string | undefined> {
+async function find({ edits, engine = 'sqlite' }: PlantedRace, seeds: string): Promise<string | undefined> {
   const folder = mkdtempSync(join(tmpdir(), 'turnpike-planted-'))
   try {
     for (const name of copied) cpSync(join(projectRoot, name), join(folder, name), { recursive: true })
@@ -29,7 +29,8 @@ async function find({ edits }: PlantedRace, seeds: string): Promise<string | und
         text.replace(sought, () => replace),
       )
     }
-    const command = [process.execPath, 'test/simulation/run.ts', '--seeds', seeds, '--until-broken']
+    const options = ['--seeds', seeds, '--engine', engine, '--until-broken']
+    const command = [process.execPath, 'test/simulation/run.ts', ...options]
     const child = Bun.spawn(command, { cwd: folder, stdout: 'pipe', stderr: 'inherit' })
     const output = await new Response(child.stdout).text()
     return (await child.exited) === 0 ? undefined : output.split('\n').slice(0, 2).join(': ')
