@@ -199,7 +199,7 @@ test('settings of links that an operator changes are in the next answer of the l
 })
 
 describe.each([...enginesOf('postgres')])('the rate limit of the secret link on %s', (engine) => {
-  test('the secret link answers 429 with Retry-After after 3 requests per minute and source', async () => {
+  test('each secret link answers 429 with Retry-After after 3 requests per minute, and made-up links use up nothing', async () => {
     const service = await startService(engine, {
       TURNPIKE_RATE_LINKS: '3',
       TURNPIKE_TRUSTED_PROXIES: '127.0.0.1',
@@ -209,15 +209,30 @@ describe.each([...enginesOf('postgres')])('the rate limit of the secret link on 
       const { data } = await service.post('/vpn/buy', { period: 1 })
       expect(data.subscription_url).toStartWith('https://vpn.example/shop/vpn/s/')
       const url = `${service.url}${new URL(data.subscription_url).pathname.replace('/shop', '')}`
-      const from = (address: string) => fetch(url, { headers: { 'X-Forwarded-For': address } })
+      const from = (address: string, asked = url) => fetch(asked, { headers: { 'X-Forwarded-For': address } })
+      // Those without the MAC, and one of an earlier version.
+      const madeUp = Array.from(
+        { length: 20 },
+        (_, at) => `${url.slice(0, -1)}${url.endsWith('A') ? 'B' : 'A'}${'x'.repeat(at % 2)}`,
+      )
+      const answers = await Promise.all(madeUp.map((each) => from('203.0.113.5', each)))
+      expect(answers.map((each) => each.status)).toEqual(madeUp.map(() => 404))
+      const early = await Promise.all(Array.from({ length: 4 }, () => from('203.0.113.5', url.slice(0, -8))))
+      expect(early.filter((each) => each.status === 429)).toHaveLength(1)
       for (let opened = 0; opened < 3; opened += 1) expect((await from('203.0.113.5')).status).toBe(200)
       const refused = await from('203.0.113.5')
       expect(refused.status).toBe(429)
       expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
-      expect((await from('203.0.113.6')).status).toBe(200)
+      expect((await from('203.0.113.6')).status).toBe(429)
+      const other = (await service.post('/vpn/buy', { period: 1 })).data.subscription_url
+      expect((await from('203.0.113.5', `${service.url}${new URL(other).pathname.replace('/shop', '')}`)).status).toBe(
+        200,
+      )
       // An IPv6 source counts as its /64.
-      for (let opened = 0; opened < 3; opened += 1) expect((await from(`2001:db8::${opened + 1}`)).status).toBe(200)
-      expect((await from('2001:db8::ffff')).status).toBe(429)
+      const earlyFrom = (address: string) => from(address, url.slice(0, -8))
+      for (let opened = 0; opened < 3; opened += 1)
+        expect((await earlyFrom(`2001:db8::${opened + 1}`)).status).toBe(404)
+      expect((await earlyFrom('2001:db8::ffff')).status).toBe(429)
       expect((await service.get('/vpn/info')).status).toBe(200)
       service.clock.advance(60_000)
       expect((await from('203.0.113.5')).status).toBe(200)

@@ -96,7 +96,7 @@ export const settingMeanings: Readonly<Record<string, string>> = {
     'days after the end in which a VPN device still reaches the shop and TURNPIKE_VPN_PAY_HOSTS, ' +
     'at gateways over TLS; 0 is none',
   vpnPayHosts: 'host names of payment pages that such a device reaches too, separated by commas',
-  linksPerMinute: 'requests for secret VPN links per minute and source address; 0 is no limit',
+  linksPerMinute: 'requests for each secret VPN link per minute; 0 is no limit',
   vpnDevice: 'name of the network device of a VPN node on this machine, up to 14 characters',
   vpnConnections: 'connections that a VPN node tracks for one device, for IPv4 and IPv6 each',
   vpnConnectionsPerDestination: 'the same to one destination address, at most 4032',

@@ -380,11 +380,31 @@ export function toDeviceName(model: string | null, system: string | null): strin
   return isDeviceName(shown) ? shown : undefined
 }
 
-/** 192 random bits in 32 characters that need no escaping in a URL. */
-export const makeLinkSecret = (random: RandomBytes): string =>
-  random(24).toBase64({ alphabet: 'base64url', omitPadding: true })
+/** Characters of the random bits of a link, and of their MAC. */
+const linkRandomLength = 32
+const linkMacLength = 8
 
-export const isLinkSecret = (text: string): boolean => /^[A-Za-z0-9_-]{32}$/.test(text)
+const toLinkText = (secret: Uint8Array): string => secret.toBase64({ alphabet: 'base64url', omitPadding: true })
+
+/** 192 random bits, and 48 of a MAC over them, in 40 characters that need no escaping in a URL. */
+export function makeLinkSecret(random: RandomBytes, mac: (text: string) => Uint8Array): string {
+  const secret = toLinkText(random(24))
+  return secret + toLinkText(mac(secret)).slice(0, linkMacLength)
+}
+
+/** `ours`: it has the shop's MAC. `early`: of a version whose links had none. Anyone can make up an `early` one. */
+export type LinkForm = 'ours' | 'early'
+
+/** Undefined for what is no link of the shop. The time of the comparison does not depend on the MAC. */
+export function readLinkForm(text: string, mac: (text: string) => Uint8Array): LinkForm | undefined {
+  if (!/^[A-Za-z0-9_-]{32,40}$/.test(text)) return undefined
+  if (text.length === linkRandomLength) return 'early'
+  const expected = toLinkText(mac(text.slice(0, linkRandomLength)))
+  const given = text.slice(linkRandomLength)
+  let difference = given.length ^ linkMacLength
+  for (let at = 0; at < linkMacLength; at += 1) difference |= given.charCodeAt(at) ^ expected.charCodeAt(at)
+  return difference === 0 ? 'ours' : undefined
+}
 
 /** The address pool of devices: an IPv4 block, and an IPv6 prefix with at least 32 free bits. */
 export type TunnelPool = { readonly v4: Prefix; readonly v6: Prefix }

@@ -20,11 +20,12 @@ import { noLiveNode, noSuchDevice, noSuchSubscription } from './errors.ts'
 import { loadGroups, partsOf, type TrafficPart } from './groups.ts'
 import {
   byImportance,
-  isLinkSecret,
   isRunning,
+  type LinkForm,
   limitsReached,
   makeLinkSecret,
   type Peer,
+  readLinkForm,
   readUuid,
   type Subscription,
   type SubscriptionId,
@@ -211,8 +212,17 @@ export async function load(deps: VpnDeps, customer: CustomerId, which: Subscript
 /** The context of a sealed text: a text moved to another row does not open there. */
 const linkContext = (uuid: SubscriptionId): string => `vpn link ${uuid}`
 
+const linkMacOf = ({ vault, hmac }: Pick<VpnDeps, 'vault' | 'hmac'>): ((text: string) => Uint8Array) => {
+  const key = vault.derive('MACs of VPN links')
+  return (text) => hmac(key, text)
+}
+
+/** What a secret link can be by its text alone: the database is not asked. */
+export const linkFormOf = (deps: Pick<VpnDeps, 'vault' | 'hmac'>, text: string): LinkForm | undefined =>
+  readLinkForm(text, linkMacOf(deps))
+
 export function makeLink(deps: VpnDeps, uuid: SubscriptionId) {
-  const secret = makeLinkSecret(deps.random)
+  const secret = makeLinkSecret(deps.random, linkMacOf(deps))
   return { uuid, linkDigest: deps.sha256(secret), sealedLink: deps.vault.seal(secret, linkContext(uuid)) }
 }
 
@@ -246,7 +256,7 @@ export async function setName(
 
 /** The subscription that a secret link opens now. The database is asked for the digest only. */
 export async function findByLink(deps: VpnDeps, secret: string): Promise<Subscription | 'blocked' | undefined> {
-  if (!isLinkSecret(secret)) return undefined
+  if (!linkFormOf(deps, secret)) return undefined
   const found = await store.findByLink(deps.db, deps.sha256(secret))
   return found && (await deps.customers.blockedAmong([found.customer])).has(found.customer) ? 'blocked' : found
 }

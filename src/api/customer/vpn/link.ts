@@ -11,6 +11,7 @@ import { linkPath, toLink } from './shapes.ts'
 
 type Deps = {
   readonly vpn: Vpn
+  readonly sha256: (text: string) => Uint8Array
   readonly drawing: Drawing
   readonly clock: Clock
   readonly publicUrl: () => string
@@ -62,12 +63,19 @@ const texts = {
 
 /**
  * Serves a secret link as text or as a page with a QR code. An unknown, a replaced and a deleted link get the same 404.
+ * Each link has a limit of its own: all clients of a VPN gateway or a mobile network share an address, so made-up links
+ * must not use up a limit of it. Only those of earlier versions count for the address.
  */
 export function vpnLinkRoute(deps: Deps): PlainRoute {
   const { vpn, drawing, linksPerMinute } = deps
   return {
     path: `${linkPath}:secret`,
     perMinute: linksPerMinute,
+    countedFor({ secret = '' }) {
+      const form = vpn.linkFormOf(secret)
+      if (form === 'ours') return `link ${deps.sha256(secret).toHex()}`
+      return form === 'early' ? undefined : null
+    },
     async answer(request, params) {
       const query = new URL(request.url).searchParams
       const language = languageOf(request.headers)
