@@ -140,6 +140,30 @@ describe.each([...engines])('machines of VPN devices on %s', (engine) => {
     expect((await read(entry)).secret).toBeUndefined()
   })
 
+  test('a gateway reads devices only if it asks for them and a protocol of its is on, and all of them when one is on again', async () => {
+    const { first } = await subscribe()
+    const { fleet } = service.services
+    const gateway = await joinNode(service)
+    /** Undefined without devices; otherwise whether the device is among them. */
+    const read = async (asks: boolean, cursor = '') => {
+      const query = `state?${asks ? 'vpn=1' : ''}${cursor && `&cursor=${encodeURIComponent(cursor)}`}`
+      const { status, data } = await gateway.ask('GET', query)
+      const devices: { id: string }[] | undefined = data?.devices
+      return { status, cursor: data?.cursor, hasDevice: devices?.some(({ id }) => id === first) }
+    }
+    expect(await read(false)).toMatchObject({ status: 200, hasDevice: undefined })
+    const on = await read(true)
+    expect(on).toMatchObject({ status: 200, hasDevice: true })
+    await fleet.setVpnLinks(gateway.name, { protocols: [] })
+    expect((await read(true, on.cursor)).status).toBe(400)
+    const off = await read(true)
+    expect(off).toMatchObject({ status: 200, hasDevice: undefined })
+    await fleet.setVpnLinks(gateway.name, { protocols: ['trojan'] })
+    expect((await read(true, off.cursor)).status).toBe(400)
+    expect(await read(true)).toMatchObject({ status: 200, hasDevice: true })
+    expect((await read(true, on.cursor)).status).toBe(200)
+  })
+
   test('machines of a node are taken one request at a time with 100 waiting, and 20,000 at once', async () => {
     const node = await joinNode(service)
     const ask = (places: PlacesBody['places']) => node.ask('POST', 'places', { places })

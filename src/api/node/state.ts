@@ -126,8 +126,12 @@ function hold(deps: StateDeps, node: NodeId, signal: AbortSignal): { signal: Abo
   }
 }
 
-const readingOf = ({ readings }: StateDeps, { kind }: Node, { isForVpn }: StateRequest) =>
-  readings[kind === 'gateway' && isForVpn === true ? 'vpnGateway' : kind]
+/**
+ * A gateway whose protocols for VPN devices the operator has switched off gets no device, whatever it asks for. When one is
+ * on again, its cursor is one of other tables, so it reads the whole state.
+ */
+const readingOf = ({ readings }: StateDeps, { kind, vpnLinks }: Node, { isForVpn }: StateRequest) =>
+  readings[kind === 'gateway' && isForVpn === true && vpnLinks.protocols?.length !== 0 ? 'vpnGateway' : kind]
 
 /**
  * What cursors of a node begin with. An entry reads secrets of VPN devices that other gateways do not get: a gateway
