@@ -1,6 +1,7 @@
 import type { ReactNode } from 'react'
 import type { Activity } from '../client/operator.ts'
 import { type Format, messages, names, pair, phrase, useMessages } from '../shared/messages.tsx'
+import { factsOf } from '../shared/orders.tsx'
 import { Cell, ReadRows, type RowsProps, Status, type Tone } from '../shared/parts.tsx'
 import { eventMessages, orderName, tellEvent, tradeMessages } from '../shared/trade.ts'
 import { actionNames, actions } from './actions-ru.ts'
@@ -79,11 +80,8 @@ function amountOf({ price_rub, data }: Activity, format: Format): string {
   return typeof sum === 'number' ? format.exactMoney(sum) : ''
 }
 
-const factsOf = (data: Activity['data']): string =>
-  Object.entries(data)
-    .filter(([name]) => name !== 'state' && name !== 'since')
-    .map(([name, value]) => `${name}: ${String(value)}`)
-    .join(', ')
+const alertFacts = (data: Activity['data']) =>
+  Object.fromEntries(Object.entries(data).filter(([name]) => name !== 'state' && name !== 'since'))
 
 function What({ of }: { readonly of: Activity }): ReactNode {
   const { t, language, format } = useMessages(activityMessages)
@@ -110,7 +108,7 @@ function What({ of }: { readonly of: Activity }): ReactNode {
       )
     case 'alert':
       return (
-        <Cell note={factsOf(of.data)}>
+        <Cell note={factsOf(alertFacts(of.data), format, trade)}>
           <a href="#/alerts">{t.alerts[of.type] ?? of.type}</a>
           {text('state') === 'ended' && ` — ${t.isOver}`}
         </Cell>

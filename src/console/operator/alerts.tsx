@@ -1,11 +1,12 @@
 import { Text, TextInput } from '@mantine/core'
 import { type ReactNode, useState } from 'react'
-import type { Alert, AlertDelivery, AlertEndpoint } from '../client/operator.ts'
+import type { AlertDelivery, AlertEndpoint } from '../client/operator.ts'
 import { Listing } from '../shared/copy.tsx'
 import { useDeliveryProblems } from '../shared/delivery-problems.ts'
 import { DialogButton } from '../shared/dialog.tsx'
 import { Confirm, SubmitForm, useTyped } from '../shared/form.tsx'
 import { messages, names, pair, phrase, useMessages } from '../shared/messages.tsx'
+import { factsOf } from '../shared/orders.tsx'
 import {
   Cell,
   Empty,
@@ -18,6 +19,7 @@ import {
   Rows,
   Status,
 } from '../shared/parts.tsx'
+import { tradeMessages } from '../shared/trade.ts'
 import { useChange, useMay, usePages, useRead } from './api.ts'
 import { operatorTexts } from './messages.ts'
 
@@ -82,14 +84,10 @@ const alertMessages = messages({
 
 const tones = { delivered: 'good', retrying: 'warn', failed: 'bad', waiting: 'quiet' } as const
 
-const factsOf = ({ data }: Alert): string =>
-  Object.entries(data)
-    .map(([name, value]) => `${name}: ${String(value)}`)
-    .join(', ')
-
 /** What needs an operator now, and where messages about it go. */
 export function AlertsPage() {
   const { t, format } = useMessages(alertMessages)
+  const { t: trade } = useMessages(tradeMessages)
   const alerts = useRead('listAlerts', {}, { everyMs: 30_000 })
   return (
     <Page title={t.alerts} about={t.about}>
@@ -103,7 +101,9 @@ export function AlertsPage() {
               empty={<Empty icon="check" title={t.quiet} about={t.quietAbout} />}
               columns={(column) => [
                 column.value(t.when, (row) => row.raised_at, format.moment),
-                column.text(t.raised, (row) => <Cell note={factsOf(row)}>{t.types[row.type] ?? row.type}</Cell>),
+                column.text(t.raised, (row) => (
+                  <Cell note={factsOf(row.data, format, trade)}>{t.types[row.type] ?? row.type}</Cell>
+                )),
               ]}
             />
           )}

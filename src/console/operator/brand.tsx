@@ -1,7 +1,7 @@
 import { Button, FileButton, Text, Textarea, TextInput } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
 import { useQuery } from '@tanstack/react-query'
-import { useState } from 'react'
+import { useMemo, useState } from 'react'
 import { CallRefused } from '../client/call.ts'
 import { Select, SubmitForm, useTyped } from '../shared/form.tsx'
 import { messages, names, pair, useMessages } from '../shared/messages.tsx'
@@ -123,17 +123,18 @@ const previewAfterMs = 300
 /** What the shop would make of the typed lines, and the problem of each faulty one, a moment after the last key. */
 function usePreview(body: { readonly name: string; readonly accent: string; readonly contact: string }) {
   const may = useMay()
-  const written = JSON.stringify(body)
-  const [settled] = useDebouncedValue(written, previewAfterMs)
+  const { name, accent, contact } = body
+  const typed = useMemo(() => ({ name, accent, contact }), [name, accent, contact])
+  const [settled] = useDebouncedValue(typed, previewAfterMs)
   const { data, error } = useQuery({
     queryKey: ['brand preview', settled],
-    queryFn: () => api.call('setBrand', { body: { ...JSON.parse(settled), dry_run: true } }),
+    queryFn: () => api.call('setBrand', { body: { ...settled, dry_run: true } }),
     enabled: may('setBrand'),
     placeholderData: (before) => before,
     retry: false,
     gcTime: 0,
   })
-  const found = error instanceof CallRefused && written === settled ? problemsOf(error) : []
+  const found = error instanceof CallRefused && typed === settled ? problemsOf(error) : []
   return { would: data, problems: Object.fromEntries(found.map((each) => [each.field, toSentence(each.problem)])) }
 }
 

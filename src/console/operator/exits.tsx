@@ -1,4 +1,5 @@
 import { Text, TextInput } from '@mantine/core'
+import { useState } from 'react'
 import type { Exit } from '../client/operator.ts'
 import { Act, filled } from '../shared/act.tsx'
 import { useTyped } from '../shared/form.tsx'
@@ -51,6 +52,7 @@ const tones: Readonly<Record<string, Tone>> = { serving: 'good', down: 'bad', un
 
 /** A longer list has a field to search in it. */
 const longList = 10
+const firstShown = 20
 
 const order = (of: Exit): string => `${of.pool} ${of.country} ${of.host} ${of.port ?? ''}`
 
@@ -66,12 +68,18 @@ export function Exits() {
     ?.filter((row) => textOf(row).toLowerCase().includes(wanted))
     .toSorted((a, b) => order(a).localeCompare(order(b), undefined, { numeric: true }))
   const isLong = (exits.data?.length ?? 0) > longList
+  // A hundred cards on a phone are 30 windows long: the button for more shows the rest.
+  const [isWhole, setWhole] = useState(false)
+  const isCut = !isWhole && wanted === '' && (shown?.length ?? 0) > firstShown
+  const part = isCut
+    ? { data: shown?.slice(0, firstShown), hasNextPage: true, fetchNextPage: () => setWhole(true) }
+    : { data: shown }
   return (
     <>
       {isLong && <TextInput type="search" label={t.search} maw="24rem" mb="sm" {...typed.props} />}
       <PagedRows
         label={t.exits}
-        of={{ ...exits, data: shown }}
+        of={{ ...exits, ...part }}
         keyOf={(row) => row.exit_id}
         empty={
           <Nothing icon="globe" isFiltered={wanted !== ''} about={t.noExitsYet}>

@@ -16,6 +16,7 @@ const upcomingMessages = messages({
   ),
   soldPerDay: pair('Sold in 24 hours', 'Продано за 24 часа'),
   runsOut: pair('Runs out', 'Закончатся'),
+  about: phrase('about {day}', 'около {day}'),
   certificate: pair('Certificate of the shop ends', 'Сертификат магазина кончается'),
 })
 
@@ -65,7 +66,12 @@ function Shown({ of: { days, stock, certificates } }: { readonly of: Upcoming })
               column(t.kind, (row) => <Country code={row.country}>{t.kinds[row.ipv]}</Country>),
               column.number(t.freeSlots, (row) => format.number(row.free)),
               column.number(t.soldPerDay, (row) => format.number(row.sold_per_day)),
-              column(t.runsOut, (row) => format.moment(row.runs_out_at)),
+              // A rate of one day does not tell the hour.
+              column(
+                t.runsOut,
+                (row) => t.about(format.day(row.runs_out_at)),
+                (row) => row.runs_out_at,
+              ),
             ]}
           />
         </>

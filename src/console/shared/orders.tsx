@@ -86,6 +86,12 @@ function write(name: string, value: unknown, format: Format, trade: Trade): stri
   return name === 'bytes' || name.endsWith('_bytes') ? format.bytes(value) : String(value)
 }
 
+/** Each field of a record with its name and value, in one line. */
+export const factsOf = (of: Fields, format: Format, trade: Trade): string =>
+  Object.entries(of)
+    .map(([name, value]) => `${trade.fields[name] ?? name}: ${write(name, value, format, trade)}`)
+    .join(', ')
+
 /** A member of a list: a number, a number with its new end, or a line of an order. */
 function writeOne(of: unknown, format: Format, trade: Trade): string {
   if (Array.isArray(of))

@@ -1,8 +1,9 @@
 import { expect, test } from 'bun:test'
 import { providerKinds } from '../../adapters/payments/kinds.ts'
 import { eventTypes } from '../../domains/events/rules.ts'
+import { increaseAction } from '../../domains/vpn/rules.ts'
 import { createFormat } from './messages.tsx'
-import { eventMessages, methodNames, tellEvent } from './trade.ts'
+import { eventMessages, methodNames, orderName, tellEvent, tradeMessages } from './trade.ts'
 
 test('every event type has a text in both languages', () => {
   for (const { types } of Object.values(eventMessages)) expect(Object.keys(types)).toEqual([...eventTypes])
@@ -19,4 +20,12 @@ test('tellEvent writes the fields that it knows and skips the others', () => {
 test('every payment method of every provider has a name in both languages', () => {
   const methods = providerKinds.flatMap((kind) => kind.methods.map((each) => each.method))
   for (const names of Object.values(methodNames)) expect(Object.keys(names).toSorted()).toEqual([...methods].toSorted())
+})
+
+test('every product and action of an order has a name in both languages', () => {
+  const actions = ['buy', 'prolong', 'renew', 'move', 'delete', 'replace', increaseAction]
+  for (const texts of Object.values(tradeMessages)) {
+    for (const action of actions) expect(texts.actions[action]).toBeString()
+    expect(orderName({ product: 'vpn', action: increaseAction }, texts)).not.toContain('increase')
+  }
 })
