@@ -48,7 +48,7 @@ export class Customer {
   constructor(
     readonly world: World,
     readonly name: string,
-    private readonly account: { readonly id: string; readonly token: string; readonly login: string },
+    private readonly account: Readonly<Record<'id' | 'token' | 'login' | 'second', string>>,
   ) {
     this.process = world.start(name)
   }
@@ -59,6 +59,10 @@ export class Customer {
 
   get login(): string {
     return this.account.login
+  }
+
+  get secondSubuser(): string {
+    return this.account.second
   }
 
   get isIdle(): boolean {

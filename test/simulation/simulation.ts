@@ -99,7 +99,7 @@ class Simulation {
     const shops = this.store.url === undefined ? 1 : 1 + this.world.chance('shops beside the first', maxShops)
     this.shops = Array.from({ length: shops }, () => undefined)
     this.customers = template.customers.map(
-      ({ id, token, login }, index) => new Customer(this.world, `customer ${index + 1}`, { id, token, login }),
+      (account, index) => new Customer(this.world, `customer ${index + 1}`, account),
     )
     const isCalm = plan.faults.every(({ kind }) => kind === 'rewind' || kind === 'kill gateway')
     this.rewinds = new Rewinds(this.world, this.store, this.customers, this.carried, isCalm)
@@ -312,6 +312,8 @@ class Simulation {
     const country_code = size === 0 ? 'NL' : 'DE'
     if (what === 'buy proxies') order('/dedicated/buy', { country_code, period: 7, count: 1 + size, ipv: 4 })
     if (what === 'buy traffic') order('/premium/traffic/buy', { pool_type: 'datacenter', gb: 0.5 })
+    if (what === 'move traffic')
+      order('/premium/traffic/move', { pool_type: pool, gb: (1 + size) / 10, to_subuser_id: customer.secondSubuser })
     if (what === 'buy vpn') order('/vpn/buy', { period: 1 })
     const uuid = customer.pick('a subscription', customer.subscriptions)
     if (what === 'renew vpn' && uuid !== undefined) order('/vpn/renew', { uuid, period: 1 })

@@ -18,7 +18,13 @@ import { gateways } from './plan.ts'
 import { providerShop } from './provider.ts'
 import { configOf, vault } from './shop.ts'
 
-type TemplateCustomer = { readonly id: string; readonly token: string; readonly login: string }
+type TemplateCustomer = {
+  readonly id: string
+  readonly token: string
+  readonly login: string
+  /** The id of a second sub-user, which gets traffic of the first one. */
+  readonly second: string
+}
 
 /** The database that every simulation begins with. */
 export type Template = {
@@ -79,7 +85,8 @@ async function addCustomers({ customers, db, ledger, premium }: Services): Promi
       { pool, tenths: 1, subuser: undefined },
     )
     const [subuser] = await db.all<{ login: string }>('SELECT login FROM subusers WHERE customer_id = $1', [id])
-    made.push({ id, token: text, login: subuser?.login ?? '' })
+    const second = await premium.subusers.create(id, { name: 'second' })
+    made.push({ id, token: text, login: subuser?.login ?? '', second: second.id })
   }
   return made
 }
