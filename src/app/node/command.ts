@@ -1,6 +1,6 @@
 import type { Command, Given, Option } from '../../cli/command.ts'
 import type { Log } from '../../core/log.ts'
-import { configOf, logOf, startupLog, tellOpened, tellServing, untilStopped } from '../process.ts'
+import { configOf, logOf, startCollecting, startupLog, tellOpened, tellServing, untilStopped } from '../process.ts'
 import type { Config } from '../settings/config.ts'
 
 export type RunningNode = {
@@ -41,6 +41,7 @@ export const nodeCommand = (
     const startup = given.flags['take-over'] === undefined ? startupLog(log) : { log, opened: tellServing }
     const node = await open(config, startup.log, stop.signal, given)
     opened.node = node
+    startCollecting()
     const tell = async ({ ready, settled }: RunningNode): Promise<void> => {
       await ready
       startup.opened()

@@ -19,7 +19,7 @@ import { banner } from '../banner.ts'
 import { addFrontMetrics } from '../metrics/node.ts'
 import { createProcessMetrics, serveMetrics } from '../metrics/process.ts'
 import { addBackupMetrics, addShopGauges, createShopMetrics, type ShopRecorder } from '../metrics/shop.ts'
-import { configOf, logOf, tellOpened, tellServing, untilStopped } from '../process.ts'
+import { configOf, logOf, startCollecting, tellOpened, tellServing, untilStopped } from '../process.ts'
 import { type Config, joinFolder, listenUrl, shopSocket } from '../settings/config.ts'
 import { assertNamed, listening } from '../settings/listening.ts'
 import { BadSetting } from '../settings/reading.ts'
@@ -278,6 +278,7 @@ export const shopCommand = machineCommand({
     const stopped = untilStopped(() => opened.shop?.onHangUp)
     const shop = await openShop(config, logOf(config, 'shop'))
     opened.shop = shop
+    startCollecting()
     tellServing()
     await Promise.race([shop.settled(), stopped])
     const text = shop.banner()

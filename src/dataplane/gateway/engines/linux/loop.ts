@@ -1,6 +1,8 @@
 import { readlinkSync } from 'node:fs'
 import { receiveMessageOnPort } from 'node:worker_threads'
+import { GarbageCollection } from '../../../../core/garbage-collection.ts'
 import type { LeaseAgent } from '../../../agent/meter.ts'
+import { openOwnHeap } from '../../../agent/own-heap.ts'
 import { Snapshot } from '../../../agent/snapshot.ts'
 import type { CommonState } from '../../access/common-state.ts'
 import type { AskPlaces } from '../../access/machines.ts'
@@ -19,7 +21,6 @@ import { takeTlsClient } from '../shared/take-tls-client.ts'
 import { type Accepting, PortListener } from './channel.ts'
 import { createReports } from './counts.ts'
 import { DatagramBatch } from './datagrams.ts'
-import { GarbageCollection } from './garbage.ts'
 import type { FromReactor, ReactorTerms, StateChange, ToReactor } from './messages.ts'
 import { createMovement } from './movement.ts'
 import { createAccepting, Peers } from './peers.ts'
@@ -156,7 +157,7 @@ export class ReactorLoop {
     this.accepting = createAccepting(this.reactor, this.around, this.core, peers, self)
     this.tls = this.createTlsClients(movement)
     this.reports = createReports(this.core.metering, post, () => this.reactor.nowMs)
-    this.garbage = new GarbageCollection(() => performance.now())
+    this.garbage = new GarbageCollection(() => performance.now(), openOwnHeap())
   }
 
   private createTlsClients(movement: ReturnType<typeof createMovement>): TlsClients {
