@@ -56,6 +56,7 @@ summary{cursor:pointer;font-weight:600}
 footer{margin-top:var(--space-7);padding:1.75rem 0;border-top:1px solid var(--line)}
 footer .wide{display:flex;flex-wrap:wrap;gap:.5rem var(--space-6)}
 main.text{max-width:46rem}
+main.text h2{font-size:var(--text-xl)}
 main.text h1{font-size:clamp(1.5rem,6.5vw,2rem);overflow-wrap:anywhere}
 `
 

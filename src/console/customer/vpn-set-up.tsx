@@ -17,6 +17,7 @@ const setUpMessages = messages({
   openPage: pair('Choose an app', 'Выбрать приложение'),
   linkQr: pair('QR code of the link', 'QR-код ссылки'),
   qr: pair('QR code of the configuration', 'QR-код конфигурации'),
+  orWireGuard: pair('Or in the WireGuard app', 'Или в приложении WireGuard'),
   scan: pair(
     'Scan the QR code in the WireGuard app, or import the file.',
     'Отсканируйте QR-код в приложении WireGuard или импортируйте файл.',
@@ -32,6 +33,7 @@ type SetUpProps = { readonly of: VpnSubscription; readonly device: VpnDevice }
 
 /** How to connect a device: by the link where a gateway serves it, by a file where a WireGuard node does. */
 export function SetUp({ of: { uuid, subscription_url: link }, device }: SetUpProps) {
+  const { t } = useMessages(setUpMessages)
   const isForApps = link !== null && device.protocols.some((each) => each !== 'wireguard')
   const isForWireGuard = device.protocols.includes('wireguard') || !isForApps
   return (
@@ -40,6 +42,11 @@ export function SetUp({ of: { uuid, subscription_url: link }, device }: SetUpPro
         <FirstUse isUsed={device.last_handshake_at !== null} />
       </div>
       {isForApps && <AppsSetUp link={`${link}?device=${device.id}`} />}
+      {isForApps && isForWireGuard && (
+        <Text fw={600} mt="md">
+          {t.orWireGuard}
+        </Text>
+      )}
       {isForWireGuard && <WireGuardSetUp uuid={uuid} device={device} />}
     </div>
   )

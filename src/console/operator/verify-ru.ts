@@ -21,7 +21,9 @@ export const parts: Readonly<Record<string, string>> = {
 export const coveredNames: Readonly<Record<string, string>> = {
   accounts: 'Счета',
   postings: 'Проводки',
+  'days of postings': 'Дни проводок',
   orders: 'Заказы',
+  'days of orders': 'Дни заказов',
   customers: 'Покупатели',
   checkpoints: 'Контрольные точки',
   'checkpoints kept elsewhere': 'Контрольные точки, хранимые отдельно',

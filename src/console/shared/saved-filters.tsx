@@ -62,7 +62,7 @@ export function SavedFilters({ name, now, onChoose }: SavedFiltersProps) {
             {each.name}
           </Button>
           <ActionIcon
-            size="sm"
+            size={24}
             variant="subtle"
             color="gray"
             aria-label={t.drop(each.name)}
