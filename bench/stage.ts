@@ -1,6 +1,6 @@
-import { cpSync, mkdtempSync, rmSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { SQL } from 'bun'
 import { createVault } from '../src/adapters/crypto.ts'
 import { readMigrations } from '../src/app/shop/database.ts'
@@ -42,6 +42,8 @@ export function createStage(say: (text: string) => void) {
   /** With the server's default durability, because commits that do not wait for the disk are not comparable. */
   async function startServer(): Promise<Postgres> {
     say('starting PostgreSQL')
+    // A kept database is on a server that outlives the run.
+    if (process.env['TURNPIKE_TEST_POSTGRES_URL']) return startPostgres({ durable: true })
     const started = await startPostgres({ durable: true, source: 'system' }).catch(() =>
       startPostgres({ durable: true, source: 'embedded' }),
     )
@@ -68,6 +70,18 @@ export function createStage(say: (text: string) => void) {
     postgresUrl,
     makeFolder: () => makeFolder(),
     makeDatabase: (engine: Engine) => makeDatabase(engine),
+
+    /** A database that stays after the run, in a folder and, for PostgreSQL, on a server that outlives the run. */
+    async keepDatabase(engine: Engine, folder: string): Promise<BenchDatabase> {
+      mkdirSync(folder, { recursive: true })
+      if (engine === 'sqlite') return { engine, address: join(folder, 'turnpike.db'), folder }
+      const address = new URL(await postgresUrl())
+      address.pathname = `/${basename(folder)}`
+      await runSql(await postgresUrl(), [`CREATE DATABASE ${basename(folder)}`]).catch((error: unknown) => {
+        if (!String(error).includes('already exists')) throw error
+      })
+      return { engine, address: address.href, folder }
+    },
 
     /** A copy of a database that is filled once per run, because filling takes longer than measuring. */
     async makePrepared(

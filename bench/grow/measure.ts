@@ -39,8 +39,11 @@ export const measures = {
   '200 gateways: GET /balance beside them, p99': { unit: 'ms', grows: 'flat' },
   'a checkpoint': { unit: 's', grows: 'flat' },
   backup: { unit: 's', grows: 'linear' },
+  'backup, processor time': { unit: 's', grows: 'linear' },
   'backup, memory': { unit: 'MB', grows: 'flat' },
   'verify, everything': { unit: 's', grows: 'linear' },
+  'verify, everything: processor time': { unit: 's', grows: 'linear' },
+  'sums of a day': { unit: 'ms', grows: 'linear' },
   'verify, everything: memory': { unit: 'MB', grows: 'flat' },
   'the database': { unit: 'MB', grows: 'linear' },
 } as const satisfies Record<string, { readonly unit: string; readonly grows: 'flat' | 'linear' }>
@@ -65,7 +68,7 @@ export type GrownShop = {
   readonly operator: string
 }
 
-/** Starts a shop, and sells 20,000 proxies over HTTP. */
+/** Starts a shop, and sells 20,000 proxies over HTTP if it has not sold them before. */
 export async function openGrown(stage: Stage, database: BenchDatabase, isEmpty: boolean): Promise<GrownShop> {
   const opened = await withServices(database, async (services) => {
     const tokens: string[] = []
@@ -73,12 +76,14 @@ export async function openGrown(stage: Stage, database: BenchDatabase, isEmpty: 
       const { text } = await services.customers.issueToken(personNumber(number).customer, { name: 'bench' })
       tokens.push(text)
     }
-    await services.db.transact((tx) => services.operators.add(tx, 'bench', 'owner'))
-    const { text: operator } = await services.operators.issueToken('bench', { name: 'bench', expiresAt: null })
-    return { tokens, operator }
+    const name = `bench-${Date.now()}`
+    await services.db.transact((tx) => services.operators.add(tx, name, 'owner'))
+    const { text: operator } = await services.operators.issueToken(name, { name: 'bench', expiresAt: null })
+    const sold = await services.proxyOperator.countActive()
+    return { tokens, operator, isSold: sold.active + sold.interrupted >= buyersOfProxies * proxiesEach }
   })
   const shop = await stage.startShop(database, { TURNPIKE_SANDBOX: 'off' })
-  if (!isEmpty) {
+  if (!isEmpty && !opened.isSold) {
     const requests = buyRequests(opened.tokens.slice(0, buyersOfProxies), proxiesEach)
     await loadHttp({ port: shop.port, connections: 2, count: buyersOfProxies, requests })
   }
@@ -169,7 +174,7 @@ export async function measureReads({ shop, tokens, operator, database }: GrownSh
 async function findNamed({ db }: Services): Promise<{ order: string; address: string }> {
   const found = await db.first<{ id: string }>('SELECT id FROM orders ORDER BY id LIMIT 1 OFFSET 1000', [])
   const slot = await db.first<{ address: string }>('SELECT address FROM stock ORDER BY id LIMIT 1 OFFSET 1000', [])
-  return { order: found?.id ?? '', address: slot?.address ?? '' }
+  return { order: found?.id ?? 'ord_none', address: slot?.address ?? '' }
 }
 
 /** Some answers of the operator's API are kept for 10 s: the slowest of the reads is the one that computes. */
@@ -186,6 +191,17 @@ async function readTime(port: number, path: string, token: string): Promise<numb
   }
   return path.startsWith('/overview') || path.startsWith('/reports') ? Math.max(...times) : median(times)
 }
+
+/** Sums the days that have no sums yet, as the job of a shop does after an update: the time for one of many. */
+export const measureDays = (database: BenchDatabase): Promise<Figures> =>
+  withServices(database, async ({ ledger, orders, db }) => {
+    for (const { sumDays } of [ledger, orders]) await sumDays(0)
+    // As if they had been noted some minutes ago.
+    await db.transact((tx) => tx.run('UPDATE summed_days SET noted_at = 0 WHERE summed_at IS NULL'))
+    const startedMs = performance.now()
+    const summed = (await ledger.sumDays(1000)) + (await orders.sumDays(1000))
+    return summed < 100 ? {} : { 'sums of a day': (2 * (performance.now() - startedMs)) / summed }
+  })
 
 /** One node that reads the whole state, then 200 at once that poll and report as real agents do. */
 export async function measureGateways(stage: Stage, { shop, tokens, database }: GrownShop): Promise<Figures> {
@@ -218,7 +234,7 @@ export async function measureGateways(stage: Stage, { shop, tokens, database }: 
 async function joinGateways({ db, fleet }: Services): Promise<NodeIdentity[]> {
   const joined: NodeIdentity[] = []
   for (let number = 0; number < gatewayCount + stateReads; number += 1) {
-    const name = `grown-${number}`
+    const name = `grown-${Date.now()}-${number}`
     await db.transact((tx) => fleet.add(tx, { kind: 'gateway', name, location: 'test' }))
     const secret = `tpn_${randomBytes(32).toHex()}`
     const { id } = await fleet.join((await fleet.issueKey(name)).text, secret, 'bench')
@@ -245,11 +261,11 @@ async function runGateways(plan: GatewaysPlan, beside: () => Promise<void>): Pro
   return JSON.parse(text.slice('ready\n'.length)) as GatewaysOutcome
 }
 
-/** A command of the operator's tool: its seconds and its largest memory. */
+/** A command of the operator's tool: its seconds, its processor time and its largest memory. */
 export async function measureCommand(
   { database }: Pick<GrownShop, 'database'>,
   args: readonly string[],
-): Promise<{ seconds: number; mb: number }> {
+): Promise<{ seconds: number; cpuSeconds: number; mb: number }> {
   const startedMs = performance.now()
   const child = Bun.spawn([...fromSources, ...args], {
     env: {
@@ -267,7 +283,8 @@ export async function measureCommand(
   const [out, err] = await Promise.all([child.stdout.text(), child.stderr.text()])
   clearInterval(timer)
   if ((await child.exited) !== 0) throw new Error(`${args.join(' ')} failed: ${(out + err).slice(0, 2000)}`)
-  return { seconds: (performance.now() - startedMs) / 1000, mb }
+  const cpuSeconds = Number(child.resourceUsage()?.cpuTime.total ?? 0) / 1e6
+  return { seconds: (performance.now() - startedMs) / 1000, cpuSeconds, mb }
 }
 
 /** The launcher starts the program as its child. */

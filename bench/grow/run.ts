@@ -1,9 +1,12 @@
 /**
  * Command: `npm run grow -- --postings 1m,10m [--customers N] [--addresses N] [--engines sqlite,postgres]
- * [--rounds N] [--purchases] [--write]`. Builds shops of these sizes and measures the work for customers, operators
- * and nodes, beside an empty shop; `--purchases` measures only purchases. `--write` replaces the table in
- * docs/performance.md. The largest sizes take gigabytes of disk and many minutes.
+ * [--rounds N] [--only purchases,reads,commands,gateways] [--kept FOLDER] [--write]`. Builds shops of these sizes and
+ * measures the work for customers, operators and nodes, beside an empty shop. `--write` replaces the table in
+ * docs/performance.md. The largest sizes take gigabytes of disk and up to an hour: with `--kept` the shops stay in the
+ * folder (PostgreSQL's on the server of TURNPIKE_TEST_POSTGRES_URL), and a later run uses them again and completes the
+ * figures of earlier ones.
  */
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { constants } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -11,13 +14,14 @@ import manifest from '../../package.json' with { type: 'json' }
 import { describeMachine, measureBusy, toLines } from '../machine.ts'
 import { addPeople } from '../people.ts'
 import { writeTable } from '../report.ts'
-import { createStage, type Engine, engineName, withServices } from '../stage.ts'
+import { type BenchDatabase, createStage, type Engine, engineName, withServices } from '../stage.ts'
 import { restock, tenThousand } from '../stocked.ts'
 import { build } from './build.ts'
 import {
   type Figures,
   type GrownShop,
   measureCommand,
+  measureDays,
   measureGateways,
   measurePurchases,
   measureReads,
@@ -33,7 +37,8 @@ const { values } = parseArgs({
     addresses: { type: 'string', default: '1048576' },
     engines: { type: 'string', default: 'postgres,sqlite' },
     rounds: { type: 'string', default: '9' },
-    purchases: { type: 'boolean', default: false },
+    only: { type: 'string', default: 'purchases,reads,commands,gateways' },
+    kept: { type: 'string' },
     write: { type: 'boolean', default: false },
   },
 })
@@ -94,31 +99,49 @@ async function measureCommands({ database }: GrownShop): Promise<Figures> {
   return {
     'a checkpoint': checkpoint,
     backup: backup.seconds,
+    'backup, processor time': backup.cpuSeconds,
     'backup, memory': backup.mb,
     'verify, everything': verify.seconds,
+    'verify, everything: processor time': verify.cpuSeconds,
     'verify, everything: memory': verify.mb,
   }
 }
 
+const kinds = values.only.split(',')
+
 async function measureSize(engine: Engine, postings: number, empty: Awaited<ReturnType<typeof openEmpty>>) {
   say(`\n${engineName[engine]}, ${sizeName(postings)} postings`)
-  const database = await stage.makeDatabase(engine)
-  await build(database, { customers: customers ?? 0, postings, addresses: addresses ?? 0 }, say)
-  const grown = await openGrown(stage, database, false)
+  const kept = values.kept === undefined ? undefined : join(values.kept, `grow_${engine}_${postings}`)
+  const database = kept ? await stage.keepDatabase(engine, kept) : await stage.makeDatabase(engine)
+  if (!(await isBuilt(database))) {
+    await build(database, { customers: customers ?? 0, postings, addresses: addresses ?? 0 }, say)
+  }
+  const earlier = kept ? readEarlier(kept) : {}
   const figures: Figures = {}
   const take = (some: Figures): void => {
     for (const [name, value] of Object.entries(some)) say(`  ${name}: ${value.toFixed(2)}`)
     Object.assign(figures, some)
+    if (kept) writeFileSync(join(kept, 'figures.json'), JSON.stringify({ ...earlier, ...figures }))
   }
+  take(await measureDays(database))
+  const grown = await openGrown(stage, database, false)
   take({ 'the database': await databaseMb(database) })
-  take(await measurePurchases(empty.shop, grown, rounds ?? 0, empty.restock, say))
-  if (!values.purchases) {
-    take(await measureReads(grown))
-    take(await measureCommands(grown))
-    take(await measureGateways(stage, grown))
-  }
+  if (kinds.includes('purchases')) take(await measurePurchases(empty.shop, grown, rounds ?? 0, empty.restock, say))
+  if (kinds.includes('reads')) take(await measureReads(grown))
+  if (kinds.includes('commands')) take(await measureCommands(grown))
+  if (kinds.includes('gateways')) take(await measureGateways(stage, grown))
   await grown.shop.stop()
-  return { postings, figures }
+  return { postings, figures: { ...earlier, ...figures } }
+}
+
+/** Building ends with a checkpoint. */
+const isBuilt = (database: BenchDatabase): Promise<boolean> =>
+  withServices(database, async ({ ledgerAudit }) => (await ledgerAudit.newest()) !== undefined)
+
+/** The figures of earlier runs on a kept database. */
+function readEarlier(folder: string): Figures {
+  const path = join(folder, 'figures.json')
+  return existsSync(path) ? (JSON.parse(readFileSync(path, 'utf8')) as Figures) : {}
 }
 
 const busy = await measureBusy()
@@ -128,9 +151,9 @@ try {
     const empty = await openEmpty(engine)
     const grown: Grown['sizes'][number][] = []
     for (const postings of sizes) grown.push(await measureSize(engine, postings, empty))
-    const figures = values.purchases
-      ? {}
-      : { ...(await measureReads(empty.shop)), ...(await measureCommands(empty.shop)) }
+    const figures: Figures = {}
+    if (kinds.includes('reads')) Object.assign(figures, await measureReads(empty.shop))
+    if (kinds.includes('commands')) Object.assign(figures, await measureCommands(empty.shop))
     all.push({ engine, sizes: [{ postings: 0, figures }, ...grown] })
     await stage.clear()
   }
