@@ -106,11 +106,14 @@ describe('a VPN subscription bought over the API', () => {
     await net?.close()
   })
 
-  test('a bought VPN subscription opens a tunnel over IPv4 and IPv6', async () => {
+  test('the WireGuard text of a bought subscription’s secret link opens a tunnel over IPv4 and IPv6', async () => {
     const bought = await call('/vpn/buy', { period: 1, name: 'phone', location: 'here' })
     publicKey = (await call('/vpn/info')).devices[0].public_key
     await until('the device', isKnown)
-    client = await openClient(net, 0, bought.config)
+    const { pathname } = new URL(bought.subscription_url)
+    const imported = await caller.ask<string>('fetch', { url: `${shop}${pathname}?format=wireguard` })
+    expect(imported.trim()).toBe(bought.config.trim())
+    client = await openClient(net, 0, imported)
     expect(await client.worker.ask<string>('fetch', { url: `http://${netAddresses.origin4}/who` })).toBe(
       netAddresses.node4,
     )
