@@ -9,11 +9,14 @@ import { type Unseen, unseen } from './unseen.ts'
 
 /**
  * All edits to three rows of each table in a long run; otherwise a sample of those to one row, smaller on PostgreSQL.
+ * TURNPIKE_TEST_TABLES=vpn_ tries only the tables whose names begin so.
  */
 const rowsEach = isLong ? 3 : 1
 /** Each part has the time limit of a test. */
 const parts = isLong ? 12 : 1
 const oneIn: Readonly<Record<Engine, number>> = isLong ? { sqlite: 1, postgres: 1 } : { sqlite: 10, postgres: 100 }
+
+const tablesBegin = process.env['TURNPIKE_TEST_TABLES'] ?? ''
 
 const nameOf = (edit: Edit): string => `${edit.table}.${edit.column || '*'} ${edit.kind}`
 
@@ -49,7 +52,7 @@ const excuseFor = (edit: Edit): Unseen | undefined =>
       (each.of === undefined || [...edit.before, ...edit.after].some(each.of)),
   )
 
-/** The fastest parts first: an edit found by one part is not searched by the others. */
+/** The fastest parts first, behind the one that found the table's last edit: the others do not search what it finds. */
 const inTurn = [
   'shop',
   'history',
@@ -72,13 +75,16 @@ const inTurn = [
 /** `whole` is one run of everything; `parts` are the steps of the nights of a round. */
 type Way = 'whole' | 'parts'
 
-async function* findings({ verifiers }: Services, way: Way): AsyncGenerator<string> {
-  for (const name of inTurn) {
+type Found = { readonly by: string; readonly text: string }
+
+async function* findings({ verifiers }: Services, way: Way, first?: string): AsyncGenerator<Found> {
+  const order = first === undefined ? inTurn : [first, ...inTurn.filter((each) => each !== first)]
+  for (const name of order) {
     const verifier = verifiers.find((each) => each.name === name)
     if (!verifier) throw new Error(`verify has no part called ${name}`)
     for await (const finding of way === 'parts' && verifier.walks ? stepsOf(name, verifier.walks) : wholeOf(verifier)) {
       const each = sayFinding(finding)
-      yield `${each.promise}: ${each.where}: ${each.problem}`
+      yield { by: name, text: `${each.promise}: ${each.where}: ${each.problem}` }
     }
   }
 }
@@ -106,12 +112,17 @@ describe.each([...engines])('single edits on %s', (engine) => {
   let rawDatabase: RawDatabase
   let edits: readonly Edit[]
   const outcomes: Outcome[] = []
+  /** The part that found a table's last edit. */
+  const finderOf = new Map<string, string>()
   beforeAll(async () => {
     opened = await openFilledShop(engine)
     const audits = await Promise.all(opened.services.verifiers.map((each) => auditOf(each)))
     expect(audits.flatMap((audit) => audit.findings)).toEqual([])
     rawDatabase = await openRawDatabase(engine, opened.testDatabase.address)
-    edits = editsOf(rawDatabase.tables, rowsEach).filter((_, index) => index % oneIn[engine] === 0)
+    const all = editsOf(rawDatabase.tables, rowsEach).filter(({ table }) => table.startsWith(tablesBegin))
+    // What cannot be found costs most, and is the same on both engines.
+    const skipsExcused = isLong && engine === 'postgres'
+    edits = all.filter((edit, index) => index % oneIn[engine] === 0 && !(skipsExcused && excuseFor(edit)))
   })
   afterAll(async () => {
     await rawDatabase?.close()
@@ -120,18 +131,23 @@ describe.each([...engines])('single edits on %s', (engine) => {
 
   /** Whether each of these edits that the database accepted was found. */
   async function tryEdits(tried: readonly Edit[]): Promise<Outcome[]> {
-    const known = new Set(await Array.fromAsync(findings(opened.services, 'whole')))
-    const isFound = async (way: Way): Promise<boolean> => {
-      for await (const each of findings(opened.services, way)) if (!known.has(each)) return true
+    const known = new Set(await Array.fromAsync(findings(opened.services, 'whole'), ({ text }) => text))
+    const isFound = async (way: Way, table = ''): Promise<boolean> => {
+      for await (const { by, text } of findings(opened.services, way, finderOf.get(table))) {
+        if (known.has(text)) continue
+        finderOf.set(table, by)
+        return true
+      }
       return false
     }
     const made: Outcome[] = []
     for (const edit of tried) {
       if (!(await rawDatabase.apply(edit))) continue
-      // A short run takes each way for every other edit.
-      const ways: readonly Way[] = isLong ? ['whole', 'parts'] : [made.length % 2 === 0 ? 'whole' : 'parts']
+      // Only a long run on SQLite takes both ways for every edit.
+      const isBoth = isLong && engine === 'sqlite'
+      const ways: readonly Way[] = isBoth ? ['whole', 'parts'] : [made.length % 2 === 0 ? 'whole' : 'parts']
       let isFoundByAll = true
-      for (const way of ways) isFoundByAll = (await isFound(way)) && isFoundByAll
+      for (const way of ways) isFoundByAll = (await isFound(way, edit.table)) && isFoundByAll
       made.push({ edit, isFound: isFoundByAll })
       await rawDatabase.undo(edit)
     }
@@ -160,8 +176,9 @@ describe.each([...engines])('single edits on %s', (engine) => {
     const lasting = outcomes.filter(({ edit }) => !passing.has(edit.table))
     const share = lasting.filter((each) => each.isFound).length / lasting.length
     // The share of the short run's sample of 200 edits varies by a few per cent; on PostgreSQL the sample is too small.
+    if (tablesBegin !== '') return
     if (isLong || engine === 'sqlite') expect(share).toBeGreaterThan(isLong ? 0.92 : 0.85)
-    if (!isLong) return
+    if (!isLong || engine === 'postgres') return
     // Excuses for some rows only may not occur among the tried rows.
     const used = new Set(missed.map((each) => excuseFor(each.edit)))
     expect(
