@@ -124,6 +124,7 @@ describe('the business in the console', () => {
       expect(labels.filter((label) => used.test(label ?? ''))).toHaveLength(labels.length - 1)
       expect(await problemsOf(page, locale)).toEqual([])
       await page.locator('tr[aria-rowindex="3"] a').click()
+      await page.locator('tr[aria-rowindex]').first().waitFor({ state: 'detached' })
       await shown(page.locator('svg.days'))
       expect(await problemsOf(page, locale)).toEqual([])
       await visitor.expectQuiet()

@@ -17,12 +17,21 @@ class Hand {
   constructor(readonly page: Page) {}
 
   async find(target: Locator): Promise<void> {
-    await shown(target)
-    const box = await target.boundingBox()
+    const box = await this.#boxOf(target)
     const height = this.page.viewportSize()?.height ?? 0
-    const isSeen = box !== null && box.y >= 0 && box.y + Math.min(box.height, 40) <= height
+    const isSeen = box.y >= 0 && box.y + Math.min(box.height, 40) <= height
     if (!isSeen) this.hesitations += 1
     await target.scrollIntoViewIfNeeded()
+  }
+  /** Where an element is once it is at the same place in two frames: a page that is still drawn moves its parts. */
+  async #boxOf(target: Locator): Promise<{ readonly y: number; readonly height: number }> {
+    for (;;) {
+      await shown(target)
+      const first = await target.boundingBox()
+      await this.page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))')
+      const box = await target.boundingBox()
+      if (box !== null && box.y === first?.y) return box
+    }
   }
   async press(target: Locator): Promise<void> {
     await this.find(target)
