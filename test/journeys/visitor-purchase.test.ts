@@ -260,6 +260,31 @@ describe.each([...engines])('buying as a visitor on %s', (engine) => {
     expect(linksTo('tag\\+3@example.com')).toEqual([])
   })
 
+  test('4 networks can use up the 12 letters of an address in an hour, 1 network only its own 3', async () => {
+    const email = 'owner@example.com'
+    const fields = { ...Object.fromEntries(new URLSearchParams(order)), price: '99999999', method: 'sandbox', email }
+    const sendFrom = async (network: number) => {
+      const { status, text } = await open(`198.51.${network}.7`).send('/buy', fields)
+      if (status !== 200) return `${status} ${text.includes('your account, and you can order there')}`
+      await smtp.until((letters += 1))
+      return 'sent'
+    }
+    const sendAll = async (network: number) => {
+      const found: string[] = []
+      for (let index = 0; index < 4; index += 1) found.push(await sendFrom(network))
+      return found
+    }
+    const ofOne = ['sent', 'sent', 'sent', '429 true']
+    expect(await sendAll(1)).toEqual(ofOne)
+    // The owner, in another network, has all letters of that network.
+    expect(await sendAll(2)).toEqual(ofOne)
+    expect([await sendAll(3), await sendAll(4)]).toEqual([ofOne, ofOne])
+    expect(linksTo(email)).toHaveLength(12)
+    expect(await sendFrom(5)).toBe('429 true')
+    // The letters that have come open the account all the same.
+    expect(payUrlIn((await go(open('198.51.5.7'), linksTo(email).at(-1))).text)).toStartWith('/pay/')
+  })
+
   test('two letters of one order that are opened at the same moment show one payment on both pages', async () => {
     const email = 'both@example.com'
     const browser = open('192.0.2.41')

@@ -131,8 +131,10 @@ function page(deps: BuyDeps, { brand, language, writer }: Visit, title: string, 
 function refusalOf({ writer }: Visit, refusal: Refusal): string {
   const { say, rub, language } = writer
   const { price_rub: price } = refusal.reason === 'price_changed' ? (refusal.params as { price_rub?: number }) : {}
+  const isFull = refusal.reason === 'too_many_attempts'
+  const advice = isFull ? `<p>${say('tooManyLetters')}</p>` : ''
   const text = price === undefined ? escapeHtml(sayRefusal(writer, refusal)) : `${say('priceNow')}: ${rub(price)}.`
-  return `<p class="none">${text}</p><p>${say('notCharged')}</p>
+  return `<p class="none">${text}</p>${advice}<p>${say('notCharged')}</p>
 <p><a href="/?lang=${language}">${say('back')}</a> · <a href="/account">${say('account')}</a></p>`
 }
 

@@ -88,6 +88,12 @@ export const texts = {
   ),
   method: pair('Payment method', 'Способ оплаты'),
   goOn: pair('Continue', 'Продолжить'),
+  tooManyLetters: pair(
+    'Letters were asked for too often from here or for this address. Open a letter that has come: its link opens ' +
+      'your account, and you can order there. With an account you can sign in with your password.',
+    'Письма запрашивали слишком часто отсюда или на этот адрес. Откройте письмо, которое уже пришло: его ссылка ' +
+      'откроет вашу учётную запись, и заказать можно там. Если учётная запись есть, войдите с паролем.',
+  ),
   sent: pair('Open the letter', 'Откройте письмо'),
   sentAbout: pair(
     'We have sent a link to {email}. Open it within a day to pay. Nothing is charged yet. If it does not come within ' +

@@ -1,3 +1,4 @@
+import { networkOf } from '../../core/address.ts'
 import type { BoundCases } from '../../core/bind.ts'
 import type { CustomerId } from '../../core/ids.ts'
 import { type Kopecks, toRoubles } from '../../core/money.ts'
@@ -16,9 +17,16 @@ import { byLetter, forNewcomer, isEmail, type LinkPurpose, type OneTimeLink, toL
 import type * as sessions from './sessions.ts'
 import { lockCompared, type OpenedSession, type SignInDeps, type Visitor } from './sessions.ts'
 
-/** Letters of one kind in an hour, to one mailbox (whatever the `+` tag of its address) and for one client prefix. */
-const toAddress = { perSecond: 3 / 3600, burst: 3 }
+/**
+ * Letters of one kind in an hour to one mailbox, whatever the `+` tag of its address: those that one network asks for, so
+ * that a stranger uses up none of the owner's, and those of all networks, which bound a flood. And letters of all kinds
+ * for one client prefix.
+ */
+const fromNetwork = { perSecond: 3 / 3600, burst: 3 }
+const toMailboxInAll = { perSecond: 12 / 3600, burst: 12 }
 const forPrefix = { perSecond: 10 / 3600, burst: 10 }
+
+type LetterLimits = { readonly ofNetwork: SharedTokenBuckets; readonly inAll: SharedTokenBuckets }
 
 /** A registration until its address is confirmed. `password` is the hash, `ref` a referral code. */
 type Waiting = { readonly email: string; readonly password: string; readonly ref?: string | undefined }
@@ -93,11 +101,16 @@ type Given = Omit<SignInDeps, 'customers'> & {
 }
 export type RegistrationDeps = ReturnType<typeof withBuckets>
 
+const openLimits = ({ buckets }: Pick<Given, 'buckets'>, name: string): LetterLimits => ({
+  ofNetwork: buckets(`${name} of a network`, fromNetwork),
+  inAll: buckets(name, toMailboxInAll),
+})
+
 export const withBuckets = (given: Given) => ({
   ...given,
-  forBuyers: given.buckets('letters to buyers', toAddress),
-  forNewcomers: given.buckets('letters to newcomers', toAddress),
-  forForgetful: given.buckets('letters', toAddress),
+  forBuyers: openLimits(given, 'letters to buyers'),
+  forNewcomers: openLimits(given, 'letters to newcomers'),
+  forForgetful: openLimits(given, 'letters'),
   prefixes: given.buckets('registration', forPrefix),
 })
 
@@ -107,16 +120,14 @@ export function readEmail(text: string): string {
   return email
 }
 
-export async function limit(
-  deps: RegistrationDeps,
-  addresses: SharedTokenBuckets,
-  email: string,
-  { clientPrefix }: Visitor,
-) {
+export async function limit(deps: RegistrationDeps, of: LetterLimits, email: string, { clientPrefix }: Visitor) {
   const ofPrefix = await deps.prefixes.take(clientPrefix, 1)
   if (ofPrefix.taken === 0) throw tooManyAttempts(secondsUntilOne(forPrefix, ofPrefix.level))
-  const ofAddress = await addresses.take(toMailbox(email), 1)
-  if (ofAddress.taken === 0) throw tooManyAttempts(secondsUntilOne(toAddress, ofAddress.level))
+  const mailbox = toMailbox(email)
+  const own = await of.ofNetwork.take(`${networkOf(clientPrefix)} ${mailbox}`, 1)
+  if (own.taken === 0) throw tooManyAttempts(secondsUntilOne(fromNetwork, own.level))
+  const inAll = await of.inAll.take(mailbox, 1)
+  if (inAll.taken === 0) throw tooManyAttempts(secondsUntilOne(toMailboxInAll, inAll.level))
 }
 
 const toOutcome = (found: CustomerId | 'off' | undefined): RefOutcome =>
