@@ -4,9 +4,15 @@ const blockSize = 1000
 
 /**
  * Reserves numbers in blocks, in a separate transaction. A block that was reserved in an earlier life of the database
- * is dropped: the database may have given the same numbers to another process since.
+ * is dropped: the database may have given the same numbers to another process since. `mark` is awaited before a number
+ * of a new block is used, so that a database which loses the block is noticed.
  */
-export function createCounter(db: Database, name: string, life: () => number = () => 0): IdCounter {
+export function createCounter(
+  db: Database,
+  name: string,
+  life: () => number = () => 0,
+  mark: () => Promise<unknown> = async () => {},
+): IdCounter {
   let next = 0
   let end = 0
   let reservedIn = 0
@@ -23,6 +29,7 @@ export function createCounter(db: Database, name: string, life: () => number = (
       ),
     )
     if (!row) throw new Error(`the counter ${name} gave nothing`)
+    await mark()
     reservedIn = knownLife
     end = Number(row.next)
     next = end - size

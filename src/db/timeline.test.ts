@@ -63,6 +63,20 @@ describe.each([...engines])('the timeline on %s', (engine) => {
     await guard()
   })
 
+  test('a sale is refused after the database has lost the block of 1,000 ids that its shop uses', async () => {
+    const shop = openTimeline()
+    await shop.look()
+    const ids = createCounter(opened.db, 'proxy', shop.life, () => shop.cover())
+    const point = clock.nowMs
+    clock.advance(1)
+    await ids.take(1)
+    await goBackTo(point)
+    expect(await failureOf(opened.db.transact((tx) => shop.guard(tx)))).toMatchObject({
+      reason: 'database_unavailable',
+    })
+    await shop.look()
+  })
+
   test('ids after a rewind are 1,000,000 beyond the largest that a mark has seen, and a running shop drops its block', async () => {
     const shop = openTimeline()
     await shop.look()

@@ -74,13 +74,12 @@ export class Rewinds {
     return this.hasGoneBack && (await this.store.reader.first('SELECT life FROM rewinds LIMIT 1')) === undefined
   }
 
-  /** At the end. A rewind that no mark shows may give ids out again; one that was noted may not. */
+  /** At the end. */
   async check(): Promise<void> {
     const isUnnoted = await this.isUnnoted()
     if (this.hasGoneBack) this.world.note(`a shop has ${isUnnoted ? 'not ' : ''}noticed that the database went back`)
     if (this.mustBeNoted && isUnnoted)
       throw new BrokenPromise('a database that goes back behind a marked purchase is noticed: not so')
-    if (!this.hasGoneBack || isUnnoted) return
     const { reader } = this.store
     for (const { id } of await reader.all<{ id: bigint }>('SELECT id FROM proxies')) {
       if (this.lostProxies.has(Number(id)))

@@ -201,7 +201,7 @@ export function createServices(plainDb: Database, given: Runtime, config: ShopCo
   const ports = createEntryPorts({ ...runtime, fleet, range: terms.ports })
   const traffic = createTraffic({ ...base, terms, fleet })
   const shared = { ...base, ledger, customers, events, orders, pricing, traffic }
-  const createIds = (name: string) => createCounter(plainDb, name, timeline.life)
+  const createIds = (name: string) => createCounter(plainDb, name, timeline.life, () => timeline.cover())
   const stockIds = { slotIds: createIds('slot'), rangeIds: createIds('range') }
   const stock = createStock({ ...base, ...stockIds, life: timeline.life, fleet, customers })
   const stockOperator = createStockOperator({ ...base, numbers: nextNumber, fleet, stock })
