@@ -121,7 +121,7 @@ const fault: Arbitrary<Fault> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('disk full' as const), atMs, forMs: soonOver }) },
   {
     weight: 2,
-    arbitrary: fc.record({ kind: fc.constant('rewind' as const), atMs: fc.nat(2500), forMs: fc.nat(2500) }),
+    arbitrary: fc.record({ kind: fc.constant('rewind' as const), atMs: fc.nat(1500), forMs: fc.nat(3500) }),
   },
 )
 

@@ -4,8 +4,8 @@ import { readCounted } from './invariants.ts'
 import type { Store } from './store.ts'
 import { BrokenPromise, type World } from './world.ts'
 
-/** A change that is this old has a mark of the history after it, if its shop runs. */
-const markedMs = 3_000
+/** A change that is this old has a mark of the history after it, if its shop runs: marks are a second apart. */
+const markedMs = 1_800
 
 /**
  * A database that goes back to an earlier copy of itself: a restored file, or a failover to a server that lags. It

@@ -40,7 +40,7 @@ function withTrace(error: unknown, trace: readonly string[]): Error {
 const settledMs = 12_000
 const lookMs = 500
 /** Nodes have taken their state this long after a rewind. */
-const stateMs = 2_000
+const stateMs = 500
 const payerMs = 3_000
 const trafficBytes = 8_000_000
 /** A server may have so many shops. */

@@ -173,15 +173,16 @@ export const plantedRaces: readonly PlantedRace[] = [
     edits: [
       {
         file: 'src/app/shop/history.ts',
-        find: 'await timeline.look(isUsed ? kept : undefined)',
-        replace: 'await timeline.look(isUsed ? undefined : kept)',
+        find: 'let kept = findMark(path)',
+        // biome-ignore lint/suspicious/noTemplateCurlyInString: it is source text
+        replace: 'let kept = findMark(`${path}.of-another`)',
       },
     ],
   },
   {
     name: 'ids are given out again after a database went back',
     fixedBy: '2c06e5fe',
-    edits: [{ file: counter, find: '[name, knownIds, skipped]', replace: '[name, knownIds * 0, skipped * 0]' }],
+    edits: [{ file: counter, find: '[name, knownIds, skipped]', replace: '[name, 1, skipped * 0]' }],
   },
   {
     name: 'providers are not asked again after a database went back',
