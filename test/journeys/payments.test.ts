@@ -55,6 +55,45 @@ describe.each([...engines])('payments on %s', (engine) => {
     ])
   })
 
+  test('a key of version 0.2.0 replays its payment: the stored digest of each request is the one of that version', async () => {
+    const { token, customer } = await shop.newCustomer()
+    const of = { amount_rub: 1000, method: 'sandbox' }
+    const dedicated = { product: 'dedicated', country_code: 'DE', period: 30, count: 2, ipv: 4 }
+    const traffic = { product: 'traffic', pool_type: 'residential', gb: 1.5 }
+    // The texts that 0.2.0 made of these requests, of which it stored SHA-256.
+    const requests: readonly (readonly [body: object, text: string])[] = [
+      [of, ''],
+      [{ ...of, return_url: 'https://shop.example/done' }, ',"return_url":"https://shop.example/done"'],
+      [
+        { ...of, purchase: dedicated },
+        ',"purchase":{"input":{"count":2,"country":"DE","ipv":4,"period":30},"product":"dedicated"}',
+      ],
+      [
+        { ...of, purchase: traffic, return_url: 'https://x.example/' },
+        ',"purchase":{"input":{"pool":"residential","tenths":15},"product":"traffic"},"return_url":"https://x.example/"',
+      ],
+      [
+        { ...of, purchase: { product: 'vpn', period_months: 3, auto_renew: true } },
+        ',"purchase":{"input":{"autoRenew":true,"months":3},"product":"vpn"}',
+      ],
+      [
+        { ...of, purchase: { product: 'vpn', period: 1, auto_renew: false, location: 'local' } },
+        ',"purchase":{"input":{"location":"local","months":1},"product":"vpn"}',
+      ],
+    ]
+    for (const [index, [body, text]] of requests.entries()) {
+      const key = `from-0.2.0-${index}`
+      const { data } = await shop.post('/payments', { amount_rub: 1, method: 'sandbox' }, { token, key })
+      const canonical = `{"payment":{"amount":"100000","method":"sandbox"${text}}}`
+      const digest = Uint8Array.from(new Bun.CryptoHasher('sha256').update(canonical).digest())
+      await shop.services.db.transact((tx) =>
+        tx.run('UPDATE payments SET request = $3 WHERE customer_id = $1 AND key = $2', [customer, key, digest]),
+      )
+      const repeated = await shop.post('/payments', body, { token, key })
+      expect([body, repeated.data?.payment_id]).toEqual([body, data.payment_id])
+    }
+  })
+
   test('POST /payments replays the first answer for a key, also after the payment was made', async () => {
     const { token } = await shop.newCustomer()
     const topUp = { amount_rub: 10, method: 'sandbox' }
