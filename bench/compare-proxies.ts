@@ -60,7 +60,8 @@ export const bulk: Load = {
 const maxIdle = 10_000
 const idle = { bytes: 1_024, seconds: 120 }
 const maxIdleKb = 2
-const settleMs = 1_000
+/** Quiet reactors of Turnpike collect the garbage of opening tunnels within 2 s. */
+const settleMs = 3_000
 /** Under load, Bun compiles the gateway's code for about this long, if the gateway has the processors to itself. */
 export const compileSeconds = 30
 /** In so many tunnels each reactor's thread has compiled its code. Beside other programs they take longer than 30 s. */

@@ -2,7 +2,7 @@ import type { Clock } from './time.ts'
 
 const mebibyte = 1024 * 1024
 /**
- * When garbage is collected: so many bytes of it, and so large a part of the memory in use. `restMs`: the time until the
+ * When garbage is collected: so many bytes of it, and so large a part of the memory in use. `restMs`: the time to the
  * next collection, for each mebibyte in use, whose collection takes 0.5 to 1 ms of processor time.
  */
 const limits = {
