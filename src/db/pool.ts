@@ -57,10 +57,10 @@ export type Backend = { readonly pid: number; readonly startedAt: string }
 type Waits = (line: PooledConnection | Promise<PooledConnection>) => void
 
 /** Opens connections; the driver, or a test's server between it and the pool. */
-export type Connect = (
+export type OpenDriver = (
   options: SQL.PostgresOrMySQLOptions & { onclose(error: Error | null): void },
 ) => Pick<SQL, 'reserve' | 'close'>
-export const connectWithDriver: Connect = (options) => new SQL(options)
+export const connectWithDriver: OpenDriver = (options) => new SQL(options)
 
 /** Connection pool; every wait is limited. A silent connection is discarded: no answer reaches the wrong caller. */
 export class Pool {
@@ -183,7 +183,7 @@ export class Pool {
       closedBy = error ?? new Error('the connection was closed')
       if (line) this.#lose(line)
     }
-    let sql: ReturnType<Connect> | undefined
+    let sql: ReturnType<OpenDriver> | undefined
     try {
       sql = this.connect({ ...optionsOf(this.url, this.limits), onclose })
       const connection = await this.#reserveOn(sql)
@@ -202,7 +202,7 @@ export class Pool {
     }
   }
 
-  async #reserveOn(sql: ReturnType<Connect>): Promise<ReservedSQL> {
+  async #reserveOn(sql: ReturnType<OpenDriver>): Promise<ReservedSQL> {
     const end = new AbortController()
     const listener = this.silence.listen(this.limits.poolWaitMs, () => end.abort())
     listener.sent()
@@ -215,7 +215,7 @@ export class Pool {
     }
   }
 
-  #lineOn(sql: ReturnType<Connect>, connection: ReservedSQL): PooledConnection {
+  #lineOn(sql: ReturnType<OpenDriver>, connection: ReservedSQL): PooledConnection {
     const close = (): void => {
       this.#lose(line)
       void connection.close({ timeout: 0 })

@@ -9,7 +9,7 @@ const markedMs = 1_800
 
 /**
  * A database that goes back to an earlier copy of itself: a restored file, or a failover to a server that lags. It
- * loses what programs were told since. `docs/operate/incidents.md` says what holds then.
+ * loses answered changes. `docs/operate/incidents.md` says what holds then.
  */
 export class Rewinds {
   private hasCopy = false

@@ -1,5 +1,5 @@
 import { type ReservedSQL, SQL } from 'bun'
-import type { Connect } from '../../src/db/pool.ts'
+import type { OpenDriver } from '../../src/db/pool.ts'
 import type { Process } from './process.ts'
 import { type Pace, shortOf } from './stepped-database.ts'
 import type { World } from './world.ts'
@@ -94,7 +94,7 @@ export class SteppedPostgres {
   }
 
   /** Connections of one process, for its pool. They end with it. */
-  connectOf(process: Process): Connect {
+  connectOf(process: Process): OpenDriver {
     process.onCrash(() => this.endLines([...this.lines].filter((line) => line.process === process)))
     return (options) => {
       const line = new Line((this.count += 1), process, options.onclose, this)
@@ -103,7 +103,7 @@ export class SteppedPostgres {
         await this.enqueue(line, 'a connection', () => this.open(line, options))
         return { unsafe: (sql: string, values?: unknown[]) => ({ execute: () => line.ask(sql, values) }), close }
       }
-      return { reserve, close } as unknown as ReturnType<Connect>
+      return { reserve, close } as unknown as ReturnType<OpenDriver>
     }
   }
 
@@ -183,7 +183,7 @@ export class SteppedPostgres {
   /** Of each entry of `ready`. */
   private readonly readyLines: Line[] = []
 
-  private async open(line: Line, options: Parameters<Connect>[0]): Promise<void> {
+  private async open(line: Line, options: Parameters<OpenDriver>[0]): Promise<void> {
     this.lines.add(line)
     // The server looks for a deadlock as soon as a statement waits: the last one of a circle is always its victim.
     const connection = { ...options.connection, deadlock_timeout: '1' }
