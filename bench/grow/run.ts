@@ -1,6 +1,6 @@
 /**
  * Command: `npm run grow -- --postings 1m,10m [--customers N] [--addresses N] [--engines sqlite,postgres]
- * [--rounds N] [--only purchases,reads,commands,gateways] [--kept FOLDER] [--write]`. Builds shops of these sizes and
+ * [--rounds N] [--only purchases,reads,backup,verify,gateways] [--kept FOLDER] [--write]`. Builds shops of these sizes and
  * measures the work for customers, operators and nodes, beside an empty shop. `--write` replaces the table in
  * docs/performance.md. The largest sizes take gigabytes of disk and up to an hour: with `--kept` the shops stay in the
  * folder (PostgreSQL's on the server of TURNPIKE_TEST_POSTGRES_URL), and a later run uses them again and completes the
@@ -37,7 +37,7 @@ const { values } = parseArgs({
     addresses: { type: 'string', default: '1048576' },
     engines: { type: 'string', default: 'postgres,sqlite' },
     rounds: { type: 'string', default: '9' },
-    only: { type: 'string', default: 'purchases,reads,commands,gateways' },
+    only: { type: 'string', default: 'purchases,reads,backup,verify,gateways' },
     kept: { type: 'string' },
     write: { type: 'boolean', default: false },
   },
@@ -90,17 +90,22 @@ async function openEmpty(engine: Engine): Promise<{ shop: GrownShop; restock: ()
   }
 }
 
-async function measureCommands({ database }: GrownShop): Promise<Figures> {
+async function measureBackup({ database }: GrownShop): Promise<Figures> {
   const startedMs = performance.now()
   await withServices(database, ({ ledgerAudit }) => ledgerAudit.makeCheckpoint())
   const checkpoint = (performance.now() - startedMs) / 1000
   const backup = await measureCommand({ database }, ['backup', join(stage.makeFolder(), 'backup')])
-  const verify = await measureCommand({ database }, ['verify'])
   return {
     'a checkpoint': checkpoint,
     backup: backup.seconds,
     'backup, processor time': backup.cpuSeconds,
     'backup, memory': backup.mb,
+  }
+}
+
+async function measureVerify({ database }: GrownShop): Promise<Figures> {
+  const verify = await measureCommand({ database }, ['verify'])
+  return {
     'verify, everything': verify.seconds,
     'verify, everything: processor time': verify.cpuSeconds,
     'verify, everything: memory': verify.mb,
@@ -116,22 +121,22 @@ async function measureSize(engine: Engine, postings: number, empty: Awaited<Retu
   if (!(await isBuilt(database))) {
     await build(database, { customers: customers ?? 0, postings, addresses: addresses ?? 0 }, say)
   }
-  const earlier = kept ? readEarlier(kept) : {}
   const figures: Figures = {}
   const take = (some: Figures): void => {
     for (const [name, value] of Object.entries(some)) say(`  ${name}: ${value.toFixed(2)}`)
     Object.assign(figures, some)
-    if (kept) writeFileSync(join(kept, 'figures.json'), JSON.stringify({ ...earlier, ...figures }))
+    if (kept) writeFileSync(join(kept, 'figures.json'), JSON.stringify({ ...readEarlier(kept), ...figures }))
   }
   take(await measureDays(database))
   const grown = await openGrown(stage, database, false)
   take({ 'the database': await databaseMb(database) })
   if (kinds.includes('purchases')) take(await measurePurchases(empty.shop, grown, rounds ?? 0, empty.restock, say))
   if (kinds.includes('reads')) take(await measureReads(grown))
-  if (kinds.includes('commands')) take(await measureCommands(grown))
+  if (kinds.includes('backup')) take(await measureBackup(grown))
+  if (kinds.includes('verify')) take(await measureVerify(grown))
   if (kinds.includes('gateways')) take(await measureGateways(stage, grown))
   await grown.shop.stop()
-  return { postings, figures: { ...earlier, ...figures } }
+  return { postings, figures: kept ? readEarlier(kept) : figures }
 }
 
 /** Building ends with a checkpoint. */
@@ -153,7 +158,8 @@ try {
     for (const postings of sizes) grown.push(await measureSize(engine, postings, empty))
     const figures: Figures = {}
     if (kinds.includes('reads')) Object.assign(figures, await measureReads(empty.shop))
-    if (kinds.includes('commands')) Object.assign(figures, await measureCommands(empty.shop))
+    if (kinds.includes('backup')) Object.assign(figures, await measureBackup(empty.shop))
+    if (kinds.includes('verify')) Object.assign(figures, await measureVerify(empty.shop))
     all.push({ engine, sizes: [{ postings: 0, figures }, ...grown] })
     await stage.clear()
   }
@@ -163,7 +169,9 @@ try {
 
 const machine = describeMachine([`Turnpike ${manifest.version}`, `Bun ${Bun.version}`], busy)
 const given = `${customers?.toLocaleString('en-US')} customers, ${addresses?.toLocaleString('en-US')} addresses`
-const table = toGrowthTable(all, [...toLines(machine), given])
+const command = `\`npm run grow -- --engines ${engines.join(',')} --postings ${values.postings}\`, in parts with \`--only\` and \`--kept\``
+const made = values.kept === undefined ? [given] : [given, command]
+const table = toGrowthTable(all, [...toLines(machine), ...made])
 process.stdout.write(`\n${table}\n`)
 if (values.write) writeTable('grow', table)
 process.exit(0)

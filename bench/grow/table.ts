@@ -12,6 +12,7 @@ export const sizeName = (postings: number): string =>
 
 function write(value: number | undefined, unit: string): string {
   if (value === undefined || Number.isNaN(value)) return '–'
+  if (unit === 'ms' && value >= 10_000) return write(value / 1000, 's')
   const digits = value >= 100 ? 0 : value >= 10 ? 1 : 2
   return `${value.toFixed(digits)} ${unit}`
 }

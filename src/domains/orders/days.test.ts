@@ -4,6 +4,7 @@ import { HandClock } from '../../../test/harness/clock.ts'
 import { engines, openTestDatabase } from '../../../test/harness/database.ts'
 import { scaled } from '../../../test/harness/scale.ts'
 import { scansIn } from '../../../test/harness/scans.ts'
+import { untilTrue } from '../../../test/harness/turnpike.ts'
 import { addCustomer, credit, findingsOf, keylessRequest, wire } from '../../../test/harness/wired.ts'
 import type { Services } from '../../app/shop/services.ts'
 import type { CustomerId } from '../../core/ids.ts'
@@ -166,6 +167,35 @@ describe.each([...engines])('sums of ended days on %s', (engine) => {
     expect(await isSummed(day)).toBe(false)
     await compare()
     await sumDays()
+    expect(await isSummed(day)).toBe(true)
+    await compare()
+  })
+
+  test('a movement that is dated into a day while the job sums the day is in the sums', async () => {
+    const customer = await addCustomer(services, 1_000n)
+    const day = Math.floor(clock.nowMs / dayMs)
+    clock.advanceDays(2)
+    await sumDays()
+    // The day is noted and not summed.
+    await opened.db.transact((tx) => tx.run('UPDATE summed_days SET summed_at = NULL WHERE day = $1', [day]))
+    const late = await addCustomer(services, 0n)
+    const nowMs = clock.nowMs
+    const [written, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const moving = opened.db.transact(async (tx) => {
+      clock.nowMs = day * dayMs + hourMs
+      await services.ledger.credit(tx, late, kopecks(77n), 'operator', 'late')
+      // On PostgreSQL the row is sent by now.
+      await services.ledger.lock(tx, customer)
+      clock.nowMs = nowMs
+      written.resolve()
+      await released.promise
+    })
+    await written.promise
+    const summing = services.ledger.sumDays(1000)
+    const waiting = `SELECT 1 AS one FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`
+    if (engine === 'postgres') await untilTrue(async () => (await opened.db.first(waiting)) !== undefined)
+    released.resolve()
+    await Promise.all([moving, summing])
     expect(await isSummed(day)).toBe(true)
     await compare()
   })
