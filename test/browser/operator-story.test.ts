@@ -290,7 +290,7 @@ describe.each([...enginesOf('sqlite')])('operator story on %s', (engine) => {
     expect((await shop.services.notices.listMailings('mlh', 9)).length).toBe(0)
     await submit()
     await page.getByRole('table', { name: 'Sent' }).getByText('VPN costs 349 roubles.').waitFor()
-    const letter = page.getByRole('row', { name: /Ends of services · en/ })
+    const letter = page.getByRole('row', { name: /Ends of services in English/ })
     await letter.getByRole('button', { name: 'Edit' }).click()
     await dialog().getByLabel('Text', { exact: true }).fill('{itmes} {unsubscribe_url}')
     await dialog().getByRole('button', { name: 'Preview' }).click()

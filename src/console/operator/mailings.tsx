@@ -70,6 +70,7 @@ const mailingMessages = messages({
     message: pair('Messages', 'Сообщения'),
   }),
   letter: pair('Letter', 'Письмо'),
+  languages: { en: pair('in English', 'на английском'), ru: pair('in Russian', 'на русском') },
   shipped: pair('as shipped', 'исходный'),
   changed: phrase('changed {moment}', 'изменён {moment}'),
   edit: pair('Edit', 'Изменить'),
@@ -261,7 +262,7 @@ function Templates() {
           columns={(column) => [
             column(t.letter, (row) => (
               <Cell note={row.changed_at === null ? t.shipped : t.changed(format.moment(row.changed_at))}>
-                {`${t.letters[row.kind] ?? row.kind} · ${row.language}`}
+                {`${t.letters[row.kind] ?? row.kind} ${t.languages[row.language]}`}
               </Cell>
             )),
             column(
