@@ -43,7 +43,8 @@ export function writeProxies(writer: Writer): string {
     const price = found?.prices.find(({ period }) => period >= tableDays) ?? found?.prices.at(-1)
     if (!found || !price) return '<td class="dim" role="cell">–</td>'
     const term = price.period === tableDays ? '' : `<small>${say('days', { days: price.period })}</small>`
-    return `<td role="cell">${rub(price.price_rub)}${term}<small class="${found.stock}">${of(stockTexts[found.stock])}</small></td>`
+    const stock = `<small class="${found.stock}">${of(stockTexts[found.stock])}</small>`
+    return `<td role="cell">${rub(price.price_rub)}${term}${stock}</td>`
   }
   const rows = [...countries]
     .toSorted(([one], [other]) => (one < other ? -1 : 1))
@@ -52,7 +53,8 @@ export function writeProxies(writer: Writer): string {
       const cells = kinds.map((kind) => cellOf(kind, code)).join('')
       return `<tr role="row"><th scope="row" role="rowheader">${flagOf(code)}${name}</th>${cells}</tr>`
     })
-  const head = `<thead role="rowgroup"><tr role="row"><th scope="col" role="columnheader">${say('country')}</th>${heads.join('')}</tr></thead>`
+  const first = `<th scope="col" role="columnheader">${say('country')}</th>`
+  const head = `<thead role="rowgroup"><tr role="row">${first}${heads.join('')}</tr></thead>`
   const table = `<table role="table">${head}<tbody role="rowgroup">${rows.join('\n')}</tbody></table>`
   return section(
     'proxies',

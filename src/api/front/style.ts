@@ -37,8 +37,8 @@ font-size:.75rem;text-align:center;color:var(--dim);border:1px solid var(--line)
 .flag{display:inline-block;width:1.5em;margin-right:.5rem;overflow:hidden;border-radius:3px;line-height:0;
 vertical-align:-.1em;box-shadow:0 0 0 1px var(--line)}
 @media (max-width:34rem){.scroll :is(table,thead,tbody,tr>*){display:block}.scroll tr{display:flex;flex-wrap:wrap;
-padding:.4rem .7rem;border-bottom:1px solid var(--line)}.scroll tr>*{flex:1 1 0;min-width:0;border:0;padding:.25rem .3rem}
-.scroll tbody th{flex-basis:100%}.scroll thead :is(th:first-child,small){display:none}}
+padding:.4rem .7rem;border-bottom:1px solid var(--line)}.scroll tr>*{flex:1 1 0;min-width:0;border:0;
+padding:.25rem .3rem}.scroll tbody th{flex-basis:100%}.scroll thead :is(th:first-child,small){display:none}}
 .grid{display:grid;gap:var(--space-4);grid-template-columns:repeat(auto-fit,minmax(13.5rem,1fr));
 margin:0;padding:0;list-style:none}
 .grid svg{width:6rem;height:3.5rem;color:var(--accent)}

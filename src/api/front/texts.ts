@@ -45,8 +45,8 @@ export const texts = {
   premiumAbout: pair(
     'Residential, mobile and datacenter exits by country, region, city or network. The price of a tier counts for ' +
       'the whole order.',
-    'Резидентные, мобильные и датацентровые выходы с выбором страны, региона, города или сети. Цена ступени действует ' +
-      'на весь заказ.',
+    'Резидентные, мобильные и датацентровые выходы с выбором страны, региона, города или сети. Цена ступени ' +
+      'действует на весь заказ.',
   ),
   pool: pair('Pool', 'Пул'),
   fromGb: pair('from {from} GB', 'от {from} ГБ'),

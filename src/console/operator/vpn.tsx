@@ -4,6 +4,7 @@ import { Act } from '../shared/act.tsx'
 import { CopyIcon } from '../shared/copy.tsx'
 import { type Format, messages, pair, phrase, useMessages } from '../shared/messages.tsx'
 import { Cell, Facts, OnOff, Page, Panel, Reading, Rows, Status } from '../shared/parts.tsx'
+import { protocolNames } from '../shared/trade.ts'
 import { api, useMay, useRead } from './api.ts'
 import { operatorTexts } from './messages.ts'
 import { CustomerLink, Mono } from './parts.tsx'
@@ -80,7 +81,11 @@ function Shown({ of }: { readonly of: Subscription }) {
               row.last_seen_at === null ? (
                 t.never
               ) : (
-                <Cell note={[row.last_protocol, row.last_node].filter((each) => each !== null).join(' · ')}>
+                <Cell
+                  note={[row.last_protocol && (protocolNames[row.last_protocol] ?? row.last_protocol), row.last_node]
+                    .filter((each) => each !== null)
+                    .join(' · ')}
+                >
                   {format.moment(row.last_seen_at)}
                 </Cell>
               ),

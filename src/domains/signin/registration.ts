@@ -18,9 +18,9 @@ import type * as sessions from './sessions.ts'
 import { lockCompared, type OpenedSession, type SignInDeps, type Visitor } from './sessions.ts'
 
 /**
- * Letters of one kind in an hour to one mailbox, whatever the `+` tag of its address: those that one network asks for, so
- * that a stranger uses up none of the owner's, and those of all networks, which bound a flood. And letters of all kinds
- * for one client prefix.
+ * Letters of one kind in an hour to one mailbox, whatever the `+` tag of its address: those that one network asks for,
+ * so that a stranger uses up none of the owner's, and those of all networks, which bound a flood. And letters of all
+ * kinds for one client prefix.
  */
 const fromNetwork = { perSecond: 3 / 3600, burst: 3 }
 const toMailboxInAll = { perSecond: 12 / 3600, burst: 12 }
