@@ -26,7 +26,7 @@ function reckon(name: MeasureName, sizes: Grown['sizes']): number | undefined {
   const [before, last] = [measured.at(-2), measured.at(-1)]
   if (!last) return undefined
   if (measures[name].grows === 'flat') return last.value
-  const to = last.postings * reckonedTimes
+  const to = (sizes.at(-1)?.postings ?? 0) * reckonedTimes
   const from = before ?? { postings: 0, value: 0 }
   const slope = (last.value - from.value) / (last.postings - from.postings)
   return Math.max(last.value, last.value + slope * (to - last.postings))
