@@ -53,10 +53,31 @@ describe('tables of the console in Russian at 1280 px', () => {
     await page.context().close()
   })
 
-  test('the dialog of a node’s VPN links has a button Сохранить', async () => {
+  test('a list of more than 20 exits begins with 20, and the button for more shows the others', async () => {
+    const page = await openPage(await operatorLink(shop, 'counter', 'owner'), '/operator#/network')
+    const rows = page.getByRole('table', { name: 'Выходы' }).locator('tbody tr')
+    await rows.nth(19).waitFor()
+    expect(await rows.count()).toBe(20)
+    await page.getByRole('button', { name: 'Показать ещё' }).click()
+    await rows.nth(20).waitFor()
+    await page.context().close()
+  })
+
+  test('an operator chooses the VPN protocols of a gateway, and saves all but Trojan', async () => {
     const page = await openPage(await operatorLink(shop, 'saver', 'owner'), '/operator#/network/stock-gateway')
-    await page.getByRole('button', { name: 'Ссылки VPN' }).click()
-    expect(await page.getByRole('dialog').locator('button[type=submit]').innerText()).toBe('Сохранить')
+    await page.getByRole('button', { name: 'ссылки VPN' }).click()
+    const dialog = page.getByRole('dialog')
+    expect(await dialog.getByRole('checkbox', { checked: true }).count()).toBe(7)
+    await dialog.getByRole('checkbox', { name: 'Trojan' }).uncheck()
+    expect(await dialog.locator('button[type=submit]').innerText()).toBe('Сохранить')
+    await dialog.locator('button[type=submit]').click()
+    await dialog.waitFor({ state: 'detached' })
+    const [gateway] = await shop.services.fleet.nodes('gateway')
+    expect(gateway?.vpnLinks).toMatchObject({
+      protocols: ['vless', 'xhttp', 'websocket', 'http', 'naive', 'trusttunnel'],
+      alpn: null,
+      group: null,
+    })
     await page.context().close()
   })
 })
