@@ -1,6 +1,6 @@
 /**
- * `npm run pictures -- FOLDER [--window] [name…]`: takes screenshots of the console's pages for a review, in both
- * languages and themes, at the widths of a phone and of a desktop. `--window` takes the window in place of the page.
+ * `npm run pictures -- FOLDER [--window] [name…]`: takes screenshots of the public page and of the console's pages for a
+ * review, in both languages and themes, at the widths of a phone and of a desktop. `--window` takes the window in place of the page.
  * `npm run pictures -- docs/images --docs` takes those of README and docs, and the moving one of a first purchase.
  */
 import { mkdirSync } from 'node:fs'
@@ -12,6 +12,8 @@ import { takePictures } from './take.ts'
 
 /** The pictures in README and docs, by the names that the command gives them. */
 const ofDocs: Readonly<Record<string, string>> = {
+  'front-en-light-desktop': 'front',
+  'front-ru-light-desktop': 'front-ru',
   'overview-en-light-desktop': 'overview',
   'overview-ru-light-desktop': 'overview-ru',
   'dedicated-buy-en-light-desktop': 'dedicated-buy',
@@ -30,7 +32,7 @@ if (folder === undefined) {
   process.exit(2)
 }
 mkdirSync(folder, { recursive: true })
-const [shop, browser] = await Promise.all([startShopWithHistory('sqlite'), openChromium()])
+const [shop, browser] = await Promise.all([startShopWithHistory('sqlite', { TURNPIKE_FRONT: 'on' }), openChromium()])
 await takePictures({
   shop,
   browser,

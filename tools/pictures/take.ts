@@ -3,6 +3,12 @@ import { ofCustomers, ofOperators, type Scene } from '../../test/browser/scenes.
 import { customerLink, operatorLink } from '../../test/harness/console-links.ts'
 import type { Service } from '../../test/harness/service.ts'
 
+/** Pages without a session. */
+const ofVisitors: readonly Scene[] = [
+  { name: 'front', path: '/' },
+  { name: 'sign-in', path: '/account' },
+]
+
 const widths = { phone: { width: 390, height: 844 }, desktop: { width: 1280, height: 860 } } as const
 const languages = { ru: 'ru-RU', en: 'en-US' } as const
 
@@ -29,6 +35,7 @@ async function enter(context: BrowserContext, link: string): Promise<Page> {
 async function settle(page: Page): Promise<void> {
   // The feed always has a request that waits for news.
   if (!page.url().includes('#/activity')) await page.waitForLoadState('networkidle')
+  await page.locator('h1').first().waitFor()
   await page.locator('.mantine-Skeleton-root').first().waitFor({ state: 'detached' })
 }
 
@@ -51,11 +58,12 @@ async function takeAll(context: BrowserContext, deps: Deps, ending: string): Pro
   const { shop, names, write } = deps
   const isWanted = ({ name }: { readonly name: string }) =>
     names.length === 0 || names.some((each) => `${name}-${ending}`.includes(each))
-  if (isWanted({ name: 'sign-in' })) {
+  for (const { name, path } of ofVisitors.filter(isWanted)) {
     const page = await context.newPage()
-    await page.goto(shop.url)
+    await page.goto(`${shop.url}${path}`)
     await settle(page)
-    await write(`sign-in-${ending}`, await page.screenshot())
+    await write(`${name}-${ending}`, await page.screenshot({ fullPage: !deps.isWindow }))
+    await page.close()
   }
   const forCustomers = ofCustomers.filter(isWanted)
   if (forCustomers.length > 0) {
