@@ -4,7 +4,7 @@ import { type Format, messages, names, pair, phrase, useMessages } from '../shar
 import { factsOf } from '../shared/orders.tsx'
 import { Cell, ReadRows, type RowsProps, Status, type Tone } from '../shared/parts.tsx'
 import { eventMessages, orderName, tellEvent, tradeMessages } from '../shared/trade.ts'
-import { actionNames, actions } from './actions-ru.ts'
+import { ActionName } from './action-name.tsx'
 import { useRead } from './api.ts'
 import { operatorTexts } from './messages.ts'
 import { CustomerLink, Nothing } from './parts.tsx'
@@ -84,7 +84,7 @@ const alertFacts = (data: Activity['data']) =>
   Object.fromEntries(Object.entries(data).filter(([name]) => name !== 'state' && name !== 'since'))
 
 function What({ of }: { readonly of: Activity }): ReactNode {
-  const { t, language, format } = useMessages(activityMessages)
+  const { t, format } = useMessages(activityMessages)
   const { t: trade } = useMessages(tradeMessages)
   const { t: event } = useMessages(eventMessages)
   const text = (name: string): string => {
@@ -116,10 +116,9 @@ function What({ of }: { readonly of: Activity }): ReactNode {
     default: {
       const link = <a href={`#/network/${node}`}>{node}</a>
       if (of.type === 'node.joined') return <a href={`#/network/${node}`}>{t.joined(node)}</a>
-      const name = (language === 'ru' ? actions[of.type] : actionNames[of.type]) ?? of.type
       return (
         <Cell note={of.data['undo'] === true && t.undone}>
-          {name} {link}
+          <ActionName of={of.type} /> {link}
         </Cell>
       )
     }
