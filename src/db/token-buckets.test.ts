@@ -56,6 +56,16 @@ describe('token buckets of several shops', () => {
     expect(queries).toBeLessThanOrEqual(21)
   })
 
+  test('a bucket gives again after 2 refills of 1 h, although the clock of its shops was set back by 300 hours', async () => {
+    const [shared] = buckets('set back')
+    expect(await shared?.take('token', 5)).toMatchObject({ taken: 5 })
+    clock.advance(-300 * 3_600_000)
+    expect(await shared?.take('token', 1)).toEqual({ taken: 0, level: 0 })
+    clock.advance(2 * 3_600_000)
+    expect(await shared?.take('token', 5)).toEqual({ taken: 2, level: 0 })
+    clock.advance(298 * 3_600_000)
+  })
+
   test('takeAll takes 150 of 200 shared tokens, and then refuses 100 and takes none', async () => {
     const [first, second] = buckets('all or none')
     expect(await first?.takeAll('customer', 150)).toEqual({ isAllowed: true, level: 50 })

@@ -22,7 +22,9 @@ function bucketsIn(db: Database, clock: Clock, purpose: string, rate: TokenBucke
       const bucket = toBucket(purpose, name)
       const backAt = await lockBucket(tx, bucket)
       const nowUs = toUs(clock())
-      const from = backAt > nowUs ? backAt : nowUs
+      // An empty bucket is full after `fullUs`. A later instant is of a clock that was set back since.
+      const laterUs = backAt > nowUs ? backAt : nowUs
+      const from = laterUs < nowUs + fullUs ? laterUs : nowUs + fullUs
       const free = (nowUs + fullUs - from) / eachUs
       const available = free > 0n ? free : 0n
       const taken = want <= available ? BigInt(want) : mayBeLess ? available : 0n

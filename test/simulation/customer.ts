@@ -30,6 +30,7 @@ const repeatedReasons = new Set([
   'database_unavailable',
   'shop_stopping',
   'rate_limited',
+  'change_limit',
 ])
 
 /** The program of a reseller: it buys under keys, and repeats without an answer. */
