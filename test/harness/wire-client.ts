@@ -149,10 +149,15 @@ export class WireClient {
       await Bun.sleep(quietMs)
     }
     const { got } = this
+    this.drop()
+    return got
+  }
+
+  /** Resets the connection now. */
+  drop(): void {
     const atOnce = Int32Array.of(1, 0)
     libc.setsockopt(this.descriptor, solSocket, soLinger, ptr(atOnce), atOnce.byteLength)
     this.socket?.terminate()
-    return got
   }
 
   private get descriptor(): number {

@@ -97,6 +97,12 @@ function overHttp1({ tlsPort, made, nextAddress }: Where): Requester {
   }
 }
 
+/** The request of a packet over HTTP/1.1. */
+export function toPacket(path: string, body: Uint8Array): Buffer {
+  const head = ['Host: site.example', `Referer: ${refererOf(path)}`, `Content-Length: ${body.length}`]
+  return Buffer.concat([Buffer.from(`POST ${path} HTTP/1.1\r\n${head.join('\r\n')}\r\n\r\n`), body])
+}
+
 /** A device's stream over XHTTP, written for the tests from its description. */
 export async function openXhttp(
   where: Where,

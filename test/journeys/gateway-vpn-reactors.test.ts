@@ -6,7 +6,8 @@ import { vlessHead } from '../harness/key-client.ts'
 import { isLong, scaled } from '../harness/scale.ts'
 import { untilTrue } from '../harness/turnpike.ts'
 import { openVpnGateway, type VpnGateway } from '../harness/vpn-gateway.ts'
-import { openXhttp, openXhttpBy, overHttp2, type Requester } from '../harness/xhttp-client.ts'
+import { WireClient } from '../harness/wire-client.ts'
+import { openXhttp, openXhttpBy, overHttp2, type Requester, toPacket } from '../harness/xhttp-client.ts'
 
 /** Sessions at the same time, and HTTP/2 connections that they share. */
 const sessions = Math.max(4, scaled(40))
@@ -16,6 +17,44 @@ const payloadBytes = 100_000
 const addresses = 4
 
 const digestOf = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
+
+/** Sessions over HTTP/1.1 as Xray's client has them. */
+const xraySessions = Math.max(4, scaled(40))
+/** Bytes of a packet, and of all that one connection carries: they fit into the gateway's kernel at a reset. */
+const maxPart = 8000
+const maxOfConnection = 30_000
+
+/**
+ * Connections that packets of all sessions share, each for one at a time. Like Xray's client it reads no answers and
+ * leaves connections to a garbage collector, which closes them at any time: with unread answers that is a reset.
+ */
+class PacketPool {
+  dropped = 0
+  private readonly free: { readonly client: WireClient; sent: number }[] = []
+
+  constructor(
+    private readonly dice: (sides: number) => number,
+    private readonly open: () => Promise<WireClient>,
+  ) {}
+
+  async send(packet: Uint8Array): Promise<void> {
+    const used = this.free.pop() ?? { client: await this.open(), sent: 0 }
+    used.client.readOnly(0)
+    await used.client.send(packet)
+    used.sent += packet.length
+    if (used.sent + packet.length <= maxOfConnection && this.dice(4) > 0) this.free.push(used)
+    else this.drop(used.client)
+  }
+
+  close(): void {
+    for (const { client } of this.free) this.drop(client)
+  }
+
+  private drop(client: WireClient): void {
+    client.drop()
+    this.dropped += 1
+  }
+}
 
 /** Connections from different addresses reach different reactors of a gateway. */
 describe.each(isLong ? [1, 2, 4] : [4])('XHTTP at a gateway with %i reactors', (reactors) => {
@@ -70,6 +109,33 @@ describe.each(isLong ? [1, 2, 4] : [4])('XHTTP at a gateway with %i reactors', (
       for (const each of shared) each.close()
     },
   )
+
+  // Bun closes a paused socket at a reset: the portable engine has no reactors and is not tried here.
+  test(`${xraySessions} sessions of packet-up share HTTP/1.1 connections whose answers nobody reads, and of which one in four is reset`, async () => {
+    const lines = await Promise.all(
+      Array.from({ length: xraySessions }, () => openXhttp(where(), 'packet-up', 'http/1.1')),
+    )
+    const pool = new PacketPool(dice, () => WireClient.connect(gateway.tlsPort, undefined, nextAddress(), true))
+    const payloads = lines.map(() => randomBytes(payloadBytes))
+    await Promise.all(
+      lines.map(async ({ session }, index) => {
+        const payload = payloads[index] ?? new Uint8Array(0)
+        const parts: Uint8Array[] = [vlessHead(gateway.device, gateway.echo.spot, 'tcp')]
+        for (let at = 0; at < payload.length; at += parts.at(-1)?.length ?? 0)
+          parts.push(payload.subarray(at, at + 1 + dice(maxPart)))
+        for (const [seq, part] of parts.entries()) await pool.send(toPacket(`${path}/${session}/${seq}`, part))
+      }),
+    )
+    const answers = await Promise.all(lines.map((line) => line.read(2 + payloadBytes)))
+    const digests = answers.map((each) => digestOf(each.subarray(2)))
+    expect({ seed, digests }).toEqual({ seed, digests: payloads.map(digestOf) })
+    expect(pool.dropped).toBeGreaterThan(0)
+    carried += lines.length * payloadBytes
+    await untilTrue(async () => (await gateway.counted(gateway.device)).received >= carried)
+    expect(await gateway.counted(gateway.device)).toEqual({ sent: carried, received: carried })
+    for (const line of lines) line.close()
+    pool.close()
+  })
 
   test('uploads that come before their download wait in other reactors, and go to it', async () => {
     const [early, late] = await Promise.all([overHttp2(where()), overHttp2(where())])

@@ -11,7 +11,7 @@ import { untilTrue } from '../harness/turnpike.ts'
 import { UdpPeer } from '../harness/udp.ts'
 import { openVpnGateway, type VpnGateway } from '../harness/vpn-gateway.ts'
 import { WireClient } from '../harness/wire-client.ts'
-import { openXhttp, sendPackets } from '../harness/xhttp-client.ts'
+import { openXhttp, sendPackets, toPacket } from '../harness/xhttp-client.ts'
 
 /** Longest time from a removal until the last byte. */
 const cutMs = 2000
@@ -227,17 +227,6 @@ test('XHTTP passes packets on in the order of their numbers, not of their arriva
   line.close()
 })
 
-/** A packet over HTTP/1.1. */
-function toPacket(device: BoughtDevice, session: string, seq: number, text: string): Buffer {
-  const fields = [
-    `POST ${pathOf(device)}/${session}/${seq} HTTP/1.1`,
-    'Host: a',
-    `Referer: https://a/?x_padding=${'X'.repeat(200)}`,
-    `Content-Length: ${text.length}`,
-  ]
-  return Buffer.from(`${fields.join('\r\n')}\r\n\r\n${text}`)
-}
-
 // Bun closes a paused socket at a reset, so the portable engine keeps only what was read ahead.
 test.each(gatewayEngine === 'linux' ? ['before', 'after'] : ['after'])(
   'XHTTP over HTTP/1.1 carries packets that wait for their turn when their client resets the connection, %s the key has come',
@@ -252,7 +241,7 @@ test.each(gatewayEngine === 'linux' ? ['before', 'after'] : ['after'])(
         [2, 'two '],
         [4, 'four'],
       ] as const
-    ).map(([seq, text]) => toPacket(device, line.session, seq, text))
+    ).map(([seq, text]) => toPacket(`${pathOf(device)}/${line.session}/${seq}`, Buffer.from(text)))
     await uploads.send(Buffer.concat(waiting))
     await uploads.reset()
     // The gateway has noticed the reset once it has answered on a later connection.

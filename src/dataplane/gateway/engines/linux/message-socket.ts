@@ -79,8 +79,14 @@ export class MessageSocket implements Pollable, TurnTaker {
 
   /** A paused end does not read that the other one has closed. */
   private loseIfEmpty(): void {
-    const next = this.reactor.kernel.peek(this.descriptor)
+    const next = this.retried(() => this.reactor.kernel.peek(this.descriptor))
     if (next <= 0 && next !== -EAGAIN) this.lose()
+  }
+
+  /** The kernel reports once that the other end closed with unread messages, and only then gives its own. */
+  private retried(call: () => number): number {
+    const first = call()
+    return first < 0 && first !== -EAGAIN ? call() : first
   }
 
   private get mayRead(): boolean {
@@ -90,7 +96,7 @@ export class MessageSocket implements Pollable, TurnTaker {
   private read(): void {
     const { kernel } = this.reactor
     for (let reads = 0; reads < maxReadsPerTurn && this.mayRead; reads += 1) {
-      const got = kernel.receive(this.descriptor, readBytes)
+      const got = this.retried(() => kernel.receive(this.descriptor, readBytes))
       if (got > 0) this.events.onMessage(kernel.received.slice(0, got))
       else if (got === -EAGAIN) this.isReadable = false
       else this.lose()
@@ -108,10 +114,21 @@ export class MessageSocket implements Pollable, TurnTaker {
     for (let [next] = this.unsent; next && !this.isClosed; [next] = this.unsent) {
       const sent = this.reactor.kernel.send(this.descriptor, next)
       if (sent === -EAGAIN) return
-      // Not within the caller's call; the other end has closed.
-      if (sent < 0) return this.reactor.queue({ takeTurn: () => this.lose() })
+      if (sent < 0) return this.loseLater()
       this.unsent.shift()
     }
+  }
+
+  /** The other end has closed. Its messages that are not read yet come first, and the close not within the caller's call. */
+  private loseLater(): void {
+    this.unsent.length = 0
+    this.isReadable = true
+    this.reactor.queue({
+      takeTurn: () => {
+        if (this.isPaused && !this.isClosed) this.loseIfEmpty()
+        else this.read()
+      },
+    })
   }
 
   private lose(): void {

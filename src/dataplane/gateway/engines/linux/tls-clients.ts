@@ -104,6 +104,7 @@ export class TlsClients {
       this.http2.drain()
       this.opened?.site.drain()
     } else if (message.type === 'session-found') this.opened?.site.xhttp.passOn(message.name)
+    else if (message.type === 'session-ended') this.opened?.site.xhttp.noteEnded(message.name)
     else if (message.type === 'passed-upload') this.takePassed(message)
     else this.questions?.takeAnswer(message)
   }

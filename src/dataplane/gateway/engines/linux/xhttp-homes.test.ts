@@ -7,14 +7,15 @@ function open() {
   const closed: number[] = []
   const running = new Set([0, 1, 2])
   const homes = new XhttpHomes({
-    post: (reactor, { name }: ToSessions) => void said.push([reactor, name]),
+    post: (reactor, { name, type }: ToSessions) =>
+      void said.push(type === 'session-ended' ? [reactor, name, 'ended'] : [reactor, name]),
     give(reactor, upload: PassedUpload) {
       said.push([reactor, upload.descriptor])
       return running.has(reactor)
     },
     close: (descriptor) => void closed.push(descriptor),
   })
-  const tell = (reactor: number, is: 'open' | 'sought' | 'left', name = 'a'): void =>
+  const tell = (reactor: number, is: 'open' | 'sought' | 'left' | 'ended', name = 'a'): void =>
     homes.take(reactor, { type: 'session', name, is })
   const pass = (descriptor: number): void => homes.take(1, { type: 'upload', name: 'a', seq: 0, descriptor })
   return { homes, said, closed, running, tell, pass }
@@ -52,6 +53,18 @@ test('an upload goes to the reactor of its session, and is closed if the session
     ],
     [51, 52],
   ])
+})
+
+test('a reactor whose uploads come after the end of their session learns of the end at once', () => {
+  const { homes, said, tell } = open()
+  tell(0, 'open')
+  tell(0, 'ended')
+  tell(1, 'sought')
+  expect(said).toEqual([[1, 'a', 'ended']])
+  expect(homes.size).toBe(0)
+  tell(2, 'open')
+  tell(1, 'sought')
+  expect(said.at(-1)).toEqual([1, 'a'])
 })
 
 test('the first of two reactors with a session of one name keeps it, and a reactor that dies leaves no entry', () => {

@@ -1,3 +1,4 @@
+import { EndedSessions } from '../../site/carried/xhttp.ts'
 import type { FromSessions, PassedUpload, ToSessions } from './xhttp-uploads.ts'
 
 export type HomesDeps = {
@@ -12,6 +13,7 @@ export class XhttpHomes {
   private readonly homes = new Map<string, number>()
   /** Reactors where uploads wait for a session. */
   private readonly seekers = new Map<string, Set<number>>()
+  private readonly ended = new EndedSessions()
 
   constructor(private readonly deps: HomesDeps) {}
 
@@ -19,7 +21,10 @@ export class XhttpHomes {
     if (message.type === 'upload') this.pass(message)
     else if (message.is === 'open') this.open(reactor, message.name)
     else if (message.is === 'sought') this.seek(reactor, message.name)
-    else this.leave(reactor, message.name)
+    else {
+      if (message.is === 'ended') this.ended.add(message.name)
+      this.leave(reactor, message.name)
+    }
   }
 
   /** A reactor's sessions and waiting uploads ended with it. */
@@ -35,6 +40,7 @@ export class XhttpHomes {
   private open(reactor: number, name: string): void {
     // A second download of the name is a session of its own, for uploads in its own reactor.
     if (this.homes.has(name)) return
+    this.ended.delete(name)
     this.homes.set(name, reactor)
     for (const seeker of this.seekers.get(name) ?? []) this.found(seeker, reactor, name)
     this.seekers.delete(name)
@@ -43,6 +49,7 @@ export class XhttpHomes {
   private seek(reactor: number, name: string): void {
     const home = this.homes.get(name)
     if (home !== undefined) this.found(reactor, home, name)
+    else if (this.ended.has(name)) this.deps.post(reactor, { type: 'session-ended', name })
     else this.seekers.set(name, (this.seekers.get(name) ?? new Set()).add(reactor))
   }
 

@@ -22,13 +22,15 @@ export type PassedUpload = {
 
 /** To the main thread: where sessions are, and where uploads wait for them. */
 export type FromSessions =
-  | { readonly type: 'session'; readonly name: string; readonly is: 'open' | 'sought' | 'left' }
+  | { readonly type: 'session'; readonly name: string; readonly is: 'open' | 'sought' | 'left' | 'ended' }
   | ({ readonly type: 'upload' } & PassedUpload)
 
 /** From the main thread. */
 export type ToSessions =
   /** Another reactor has the session. */
   | { readonly type: 'session-found'; readonly name: string }
+  /** The session was in another reactor. */
+  | { readonly type: 'session-ended'; readonly name: string }
   | ({ readonly type: 'passed-upload'; readonly id: number } & PassedUpload)
 
 /** In the reactor of the connection: passes the body on, and answers as the session says. */
@@ -162,11 +164,11 @@ export function createSessionNeighbours(
   post: (message: FromSessions) => void,
   random: () => number,
 ): SessionNeighbours {
-  const tell = (name: string, is: 'open' | 'sought' | 'left'): void => post({ type: 'session', name, is })
+  const tell = (name: string, is: 'open' | 'sought' | 'left' | 'ended'): void => post({ type: 'session', name, is })
   return {
     open: (name) => tell(name, 'open'),
     seek: (name) => tell(name, 'sought'),
-    leave: (name) => tell(name, 'left'),
+    leave: (name, hasEnded) => tell(name, hasEnded === true ? 'ended' : 'left'),
     pass(name, seq, exchange) {
       const pair = reactor.kernel.openPair(true)
       if (typeof pair === 'number') return exchange.terminate()

@@ -118,6 +118,20 @@ test('a packet that the end of its session interrupts is read to its end and ans
   expect([second.isGone, second.answered]).toEqual([true, []])
 })
 
+test('a packet that comes after the end of its session is read to its end and answered, and does not wait for a download', () => {
+  const { sessions } = openSessions()
+  const [download, first, late] = [makeExchange(), makeExchange(), makeExchange()]
+  sessions.take('one', { kind: 'download', session: 's' }, download)
+  sessions.take('one', { kind: 'packet', session: 's', seq: 0 }, first)
+  first.owner?.onBody(new Uint8Array(17))
+  first.owner?.onBodyEnd()
+  download.terminate()
+  sessions.take('one', { kind: 'packet', session: 's', seq: 1 }, late)
+  expect(late.isRead).toBe(true)
+  late.owner?.onBodyEnd()
+  expect([late.answered, late.isGone]).toEqual([[200], false])
+})
+
 test('an upload without a key is reset with its session', () => {
   const { sessions } = openSessions()
   const [download, first] = [makeExchange(), makeExchange()]

@@ -13,6 +13,8 @@ import type { Exchange, ExchangeOwner, UploadExchange } from './exchange.ts'
 
 /** Requests of a session that its download, which opens it, may follow within this time. */
 const waitMs = 30_000
+/** Sessions that are remembered after their end. */
+const maxEnded = 4096
 const nothingToDo = (): void => {}
 
 type Upload = {
@@ -38,7 +40,7 @@ class XhttpSession implements Carrier {
     private readonly download: Exchange,
     private readonly device: string,
     private readonly deps: CarriedDeps & { readonly random: () => number },
-    private readonly onOver: () => void,
+    private readonly onOver: (wasAdmitted: boolean) => void,
   ) {
     this.client = new CarriedClient(this, device, deps)
     // Bytes that are written before it are not tracked.
@@ -188,35 +190,63 @@ class XhttpSession implements Carrier {
   private close(): void {
     if (this.isOver) return
     this.isOver = true
-    this.onOver()
+    this.onOver(this.isAdmitted)
     const uploads = [...this.packets.values(), ...(this.current ? [this.current] : [])]
     this.packets.clear()
     this.current = undefined
     for (const upload of uploads) {
       upload.share?.resize(0)
-      if (upload.exchange !== this.download) this.readAway(upload)
+      if (upload.exchange !== this.download) this.leave(upload)
     }
     this.client.lose()
   }
 
-  /**
-   * Reads the rest of a packet and answers it. Over HTTP/1.1 only the end of the connection would end it sooner, and
-   * Xray's client sends packets of its next session on that connection, without a look at whether it is open.
-   */
-  private readAway({ exchange, seq, bytes }: Upload): void {
-    if (seq === undefined || !this.isAdmitted) return exchange.terminate()
-    const cancel = this.deps.after(waitMs, () => exchange.terminate())
-    let left = maxPacketBytes - bytes
-    exchange.owner = {
-      onBody: (more) => {
-        left -= more.length
-        if (left < 0) exchange.terminate()
-      },
-      onBodyEnd: () => exchange.respond(200, toXhttpFields(this.deps.random, false), true),
-      onDrain: nothingToDo,
-      onClose: cancel,
-    }
-    exchange.resume()
+  private leave({ exchange, seq, bytes }: Upload): void {
+    if (seq === undefined || !this.isAdmitted) exchange.terminate()
+    else readAway(exchange, this.deps, bytes)
+  }
+}
+
+/**
+ * Reads the rest of a packet whose session has ended, and answers it. Over HTTP/1.1 only the end of the connection would
+ * end it sooner, and Xray's client sends packets of its next session on that connection, without a look at whether it is open.
+ */
+function readAway(
+  exchange: UploadExchange,
+  { after, random }: { readonly after: After; readonly random: () => number },
+  bytes = 0,
+): void {
+  const cancel = after(waitMs, () => exchange.terminate())
+  let left = maxPacketBytes - bytes
+  exchange.owner = {
+    onBody: (more) => {
+      left -= more.length
+      if (left < 0) exchange.terminate()
+    },
+    onBodyEnd: () => exchange.respond(200, toXhttpFields(random, false), true),
+    onDrain: nothingToDo,
+    onClose: cancel,
+  }
+  exchange.resume()
+}
+
+/** The names of sessions that ended last. Their last packets may come after the end. */
+export class EndedSessions {
+  private readonly names = new Set<string>()
+
+  add(name: string): void {
+    this.names.delete(name)
+    this.names.add(name)
+    const excess = Math.max(0, this.names.size - maxEnded)
+    for (const oldest of this.names.keys().take(excess)) this.names.delete(oldest)
+  }
+
+  has(name: string): boolean {
+    return this.names.has(name)
+  }
+
+  delete(name: string): void {
+    this.names.delete(name)
   }
 }
 
@@ -229,8 +259,8 @@ export type SessionNeighbours = {
   open(name: string): void
   /** Uploads wait here for the session. */
   seek(name: string): void
-  /** Takes back what was said of the session. */
-  leave(name: string): void
+  /** Takes back what was said of the session. `hasEnded`: it was here, and its last packets may come later. */
+  leave(name: string, hasEnded?: boolean): void
   /** Passes an upload on to the reactor that has the session. */
   pass(name: string, seq: number | undefined, exchange: Exchange): void
 }
@@ -247,6 +277,8 @@ export class XhttpSessions {
   private readonly open = new Map<string, XhttpSession>()
   /** Uploads whose session's download has not come yet. They are not read. */
   private readonly waiting = new Map<string, Waiting>()
+  /** Sessions of devices that had shown their key. */
+  private readonly ended = new EndedSessions()
 
   constructor(
     private readonly deps: CarriedDeps & { readonly random: () => number; readonly after: After },
@@ -260,6 +292,7 @@ export class XhttpSessions {
     const seq = request.kind === 'packet' ? request.seq : undefined
     const session = this.open.get(name)
     if (session) session.add(exchange, seq)
+    else if (seq !== undefined && this.ended.has(name)) readAway(exchange, this.deps)
     else this.wait(device, name, exchange, seq)
   }
 
@@ -268,22 +301,36 @@ export class XhttpSessions {
     for (const { exchange, seq } of this.takeWaiting(name)) this.neighbours.pass(name, seq, exchange)
   }
 
+  /** The session has ended in another reactor. */
+  noteEnded(name: string): void {
+    this.ended.add(name)
+    const uploads = this.takeWaiting(name)
+    if (uploads.length > 0) this.neighbours.leave(name)
+    for (const { exchange, seq } of uploads) {
+      if (seq === undefined) exchange.terminate()
+      else readAway(exchange, this.deps)
+    }
+  }
+
   /** Takes an upload whose connection is in another reactor. */
   takePassed(name: string, seq: number | undefined, exchange: UploadExchange): void {
     const session = this.open.get(name)
     if (session) session.add(exchange, seq)
+    else if (seq !== undefined && this.ended.has(name)) readAway(exchange, this.deps)
     else exchange.terminate()
   }
 
-  private begin(device: string, exchange: Exchange, onOver: () => void): XhttpSession {
+  private begin(device: string, exchange: Exchange, onOver: (wasAdmitted: boolean) => void): XhttpSession {
     return new XhttpSession(exchange, device, this.deps, onOver)
   }
 
   private beginNamed(device: string, name: string, exchange: Exchange): void {
     if (this.open.has(name)) return exchange.terminate()
-    const session = this.begin(device, exchange, () => {
+    this.ended.delete(name)
+    const session = this.begin(device, exchange, (wasAdmitted) => {
       this.open.delete(name)
-      this.neighbours.leave(name)
+      if (wasAdmitted) this.ended.add(name)
+      this.neighbours.leave(name, wasAdmitted)
     })
     this.open.set(name, session)
     this.neighbours.open(name)
