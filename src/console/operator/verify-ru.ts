@@ -1,6 +1,7 @@
 export const parts: Readonly<Record<string, string>> = {
   shop: 'магазин',
   money: 'деньги',
+  days: 'суммы дней',
   dedicated: 'прокси',
   vpn: 'VPN',
   traffic: 'трафик',
