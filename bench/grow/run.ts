@@ -1,7 +1,7 @@
 /**
  * Command: `npm run grow -- --postings 1m,10m [--customers N] [--addresses N] [--engines sqlite,postgres]
- * [--rounds N] [--only purchases,reads,backup,verify,gateways] [--kept FOLDER] [--write]`. Builds shops of these sizes and
- * measures the work for customers, operators and nodes, beside an empty shop. `--write` replaces the table in
+ * [--rounds N] [--only purchases,reads,backup,verify,gateways] [--kept FOLDER] [--write]`. Builds shops of these sizes
+ * and measures the work for customers, operators and nodes, beside an empty shop. `--write` replaces the table in
  * docs/performance.md. The largest sizes take gigabytes of disk and up to an hour: with `--kept` the shops stay in the
  * folder (PostgreSQL's on the server of TURNPIKE_TEST_POSTGRES_URL), and a later run uses them again and completes the
  * figures of earlier ones.

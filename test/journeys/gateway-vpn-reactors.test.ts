@@ -111,7 +111,7 @@ describe.each(isLong ? [1, 2, 4] : [4])('XHTTP at a gateway with %i reactors', (
   )
 
   // Bun closes a paused socket at a reset: the portable engine has no reactors and is not tried here.
-  test(`${xraySessions} sessions of packet-up share HTTP/1.1 connections whose answers nobody reads, and of which one in four is reset`, async () => {
+  test(`${xraySessions} sessions of packet-up share HTTP/1.1 connections whose answers are not read, and of which one in four is reset`, async () => {
     const lines = await Promise.all(
       Array.from({ length: xraySessions }, () => openXhttp(where(), 'packet-up', 'http/1.1')),
     )

@@ -13,7 +13,7 @@ process.on('exit', () => {
   for (const child of running) child.kill('SIGKILL')
 })
 
-/** `turnpike shop`, `gateway` or `vpn-node` as its own process, which can be killed, stopped, paused and started again. */
+/** `turnpike shop`, `gateway` or `vpn-node` as a process that can be killed, stopped, paused and started again. */
 export class RoleProcess {
   /** The number of unexpected exits. */
   ownDeaths = 0

@@ -1,6 +1,7 @@
 /**
- * `npm run pictures -- FOLDER [--window] [name…]`: takes screenshots of the public page and of the console's pages for a
- * review, in both languages and themes, at the widths of a phone and of a desktop. `--window` takes the window in place of the page.
+ * `npm run pictures -- FOLDER [--window] [name…]`: takes screenshots of the public page and of the console's pages for
+ * a review, in both languages and themes, at the widths of a phone and of a desktop. `--window` takes the window in
+ * place of the page.
  * `npm run pictures -- docs/images --docs` takes those of README and docs, and the moving one of a first purchase.
  */
 import { mkdirSync } from 'node:fs'

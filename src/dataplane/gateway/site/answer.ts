@@ -21,7 +21,7 @@ export class AnswerWriter {
   written = 0
 
   constructor(
-    /** Another one when something stands before the connection. */
+    /** Another one while the connection reads ahead. */
     public socket: { write(bytes: Uint8Array): number; terminate(): void; readonly isClosed: boolean },
     private readonly holding: BudgetShare,
   ) {}

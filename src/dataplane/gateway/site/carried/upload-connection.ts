@@ -35,9 +35,9 @@ type Part = { readonly bytes: Uint8Array; readonly countedFor: string | undefine
 
 /**
  * An HTTP/1.1 connection with packets of XHTTP. Xray's client reads no answers there and leaves used connections to its
- * garbage collector, which closes them. With unread answers that is a reset, and the kernel of the client then discards what
- * it has not sent yet. So the connection reads ahead while the packet waits for its turn, and its owner learns of the
- * close only after all bytes that came before it.
+ * garbage collector, which closes them. With unread answers that is a reset, and the kernel of the client then discards
+ * what it has not sent yet. So the connection reads ahead while the packet waits for its turn, and its owner learns of
+ * the close only after all bytes that came before it.
  */
 export class UploadConnection implements TlsSocket, TlsOwner {
   owner: TlsOwner | undefined
@@ -141,7 +141,7 @@ export class UploadConnection implements TlsSocket, TlsOwner {
   onSocketClose(): void {
     this.isLost = true
     if (this.parts.length === 0) return this.close()
-    // Nobody reads the answers any more.
+    // The client reads no answers any more.
     this.owner?.onSocketDrain()
     this.deliver()
   }

@@ -208,8 +208,9 @@ class XhttpSession implements Carrier {
 }
 
 /**
- * Reads the rest of a packet whose session has ended, and answers it. Over HTTP/1.1 only the end of the connection would
- * end it sooner, and Xray's client sends packets of its next session on that connection, without a look at whether it is open.
+ * Reads the rest of a packet whose session has ended, and answers it. Over HTTP/1.1 only the end of the connection
+ * would end it sooner, and Xray's client sends packets of its next session on that connection, whether it is open or
+ * not.
  */
 function readAway(
   exchange: UploadExchange,
