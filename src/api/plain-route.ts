@@ -6,8 +6,8 @@ import type { Visit } from './visit.ts'
 const referrerPolicy = 'Referrer-Policy'
 
 /**
- * A page or a file outside the API: no token is needed. A limit of its own holds for each source address, or for what is
- * asked for.
+ * A page or a file outside the API: no token is needed. A limit of its own holds for each source address, or for what
+ * is asked for.
  */
 export type PlainRoute = {
   readonly path: string

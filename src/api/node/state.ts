@@ -127,8 +127,8 @@ function hold(deps: StateDeps, node: NodeId, signal: AbortSignal): { signal: Abo
 }
 
 /**
- * A gateway whose protocols for VPN devices the operator has switched off gets no device, whatever it asks for. When one
- * is on again, its cursor is one of other tables, so it reads the whole state.
+ * A gateway whose protocols for VPN devices the operator has switched off gets no device, whatever it asks for. When
+ * one is on again, its cursor is one of other tables, so it reads the whole state.
  */
 const readingOf = ({ readings }: StateDeps, { kind, vpnLinks }: Node, { isForVpn }: StateRequest) =>
   readings[kind === 'gateway' && isForVpn === true && vpnLinks.protocols?.length !== 0 ? 'vpnGateway' : kind]

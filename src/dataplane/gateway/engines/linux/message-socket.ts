@@ -120,7 +120,8 @@ export class MessageSocket implements Pollable, TurnTaker {
   }
 
   /**
-   * The other end has closed. Its messages that are not read yet come first, and the close not within the caller's call.
+   * The other end has closed. Its messages that are not read yet come first, and the close not within the caller's
+   * call.
    */
   private loseLater(): void {
     this.unsent.length = 0
