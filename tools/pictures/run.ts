@@ -17,9 +17,6 @@ const ofDocs: Readonly<Record<string, string>> = {
   'front-ru-light-desktop': 'front-ru',
   'overview-en-light-desktop': 'overview',
   'overview-ru-light-desktop': 'overview-ru',
-  'dedicated-buy-en-light-desktop': 'dedicated-buy',
-  'dedicated-en-light-phone': 'dedicated-phone',
-  'premium-en-light-desktop': 'premium',
   'vpn-en-light-phone': 'vpn-phone',
   'operator-overview-en-light-desktop': 'operator-overview',
 }
