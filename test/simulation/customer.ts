@@ -120,15 +120,20 @@ export class Customer {
       // A program that repeats beside its own earlier request, as one behind a proxy with a short timeout does.
       const limitMs = isImpatient && sent < 2 ? impatientMs : patientMs
       purchase.waiting += 1
+      const isReplay = purchase.answer !== undefined
       const answer = await this.ask('POST', path, body, key, limitMs)
       purchase.waiting -= 1
-      if (answer && this.take(purchase, answer)) return
+      if (answer && this.take(purchase, answer, isReplay)) return
       await new Promise((resolve) => setTimeout(resolve, restMs * (1 + this.world.chance(`rest of ${this.name}`, 3))))
     }
   }
 
   /** Returns whether the answer is final. */
-  private take(purchase: Purchase, { status, text }: { readonly status: number; readonly text: string }): boolean {
+  private take(
+    purchase: Purchase,
+    { status, text }: { readonly status: number; readonly text: string },
+    isReplay: boolean,
+  ): boolean {
     const { key, path } = purchase
     if (purchase.isLost === true && status !== 500) return true
     if (status === 200) {
@@ -149,9 +154,11 @@ export class Customer {
       return false
     }
     // A purchase that was answered is never refused later under its key.
-    if (purchase.answer !== undefined) {
+    if (isReplay) {
       throw new BrokenPromise(`a replay answers as the first: key ${key} of ${this.name} is refused (${error.reason})`)
     }
+    // Two requests ran at the same time: the first was refused, and its answer came after that of the second.
+    if (purchase.answer !== undefined) return true
     this.world.note(`${this.name} is refused ${path} under key ${key}: ${error.reason}`)
     purchase.refusal = error.reason
     return true

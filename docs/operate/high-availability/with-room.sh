@@ -16,6 +16,13 @@ patroni=$!
 trap 'kill -TERM $patroni' TERM INT
 while kill -0 $patroni 2>/dev/null; do
   if ! has_room; then
+    # Patroni gives the lead away when its server has stopped. If it is killed, the lead stays here for the ttl.
+    kill -TERM $patroni
+    pg_ctl -D "$data" stop -m immediate
+    for second in 1 2 3 4 5 6 7 8; do
+      kill -0 $patroni 2>/dev/null || exit 1
+      sleep 1
+    done
     kill -KILL $patroni
     pg_ctl -D "$data" stop -m immediate
     exit 1
