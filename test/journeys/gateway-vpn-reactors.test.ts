@@ -9,8 +9,11 @@ import { openVpnGateway, type VpnGateway } from '../harness/vpn-gateway.ts'
 import { WireClient } from '../harness/wire-client.ts'
 import { openXhttp, openXhttpBy, overHttp2, type Requester, toPacket } from '../harness/xhttp-client.ts'
 
-/** Sessions at the same time, and HTTP/2 connections that they share. */
-const sessions = Math.max(4, scaled(40))
+/**
+ * Sessions at the same time, and HTTP/2 connections that they share. Each has up to seven requests before its key is
+ * known, and a device at most 128 of those in a reactor.
+ */
+const sessions = Math.max(4, scaled(16))
 const connections = 4
 const payloadBytes = 100_000
 /** Fewer than the machines that may use the device. */
