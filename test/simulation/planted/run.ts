@@ -33,7 +33,10 @@ async function find({ edits, engine = 'sqlite' }: PlantedRace, seeds: string): P
     const command = [process.execPath, 'test/simulation/run.ts', ...options]
     const child = Bun.spawn(command, { cwd: folder, stdout: 'pipe', stderr: 'inherit' })
     const output = await new Response(child.stdout).text()
-    return (await child.exited) === 0 ? undefined : output.split('\n').slice(0, 2).join(': ')
+    if ((await child.exited) === 0) return undefined
+    const lines = output.split('\n')
+    const at = lines.findIndex((line) => line.startsWith('seed '))
+    return lines.slice(at, at + 2).join(': ')
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
@@ -45,7 +48,7 @@ const chosen = plantedRaces.filter(
 )
 let found = 0
 for (const race of chosen) {
-  const result = await find(race, values.seeds ?? '400')
+  const result = await find(race, values.seeds ?? '1500')
   if (result !== undefined) found += 1
   console.log(`${result === undefined ? 'not found' : 'found    '} ${race.name} (${race.fixedBy})`)
   if (result !== undefined) console.log(`          ${result}`)
