@@ -29,7 +29,7 @@ export async function askToBuy(deps: RegistrationDeps, given: Buying, visitor: V
   if (!deps.mail) throw new Refusal('mail_not_configured')
   if (!deps.isOpen) throw new Refusal('registration_closed')
   const email = readEmail(given.email)
-  await limit(deps, deps.forBuyers, email, visitor)
+  await limit(deps.forBuyers, email, visitor)
   const known = await deps.identities.findByLogin('customer', email)
   const payload = JSON.stringify({ ...given, email } satisfies Buying)
   const due = known

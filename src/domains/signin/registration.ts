@@ -19,14 +19,18 @@ import { lockCompared, type OpenedSession, type SignInDeps, type Visitor } from 
 
 /**
  * Letters of one kind in an hour to one mailbox, whatever the `+` tag of its address: those that one network asks for,
- * so that a stranger uses up none of the owner's, and those of all networks, which bound a flood. And letters of all
- * kinds for one client prefix.
+ * so that a stranger uses up none of the owner's, and those of all networks, which bound a flood. And those that one
+ * client prefix asks for, to any mailbox.
  */
 const fromNetwork = { perSecond: 3 / 3600, burst: 3 }
 const toMailboxInAll = { perSecond: 12 / 3600, burst: 12 }
 const forPrefix = { perSecond: 10 / 3600, burst: 10 }
 
-type LetterLimits = { readonly ofNetwork: SharedTokenBuckets; readonly inAll: SharedTokenBuckets }
+type LetterLimits = {
+  readonly ofPrefix: SharedTokenBuckets
+  readonly ofNetwork: SharedTokenBuckets
+  readonly inAll: SharedTokenBuckets
+}
 
 /** A registration until its address is confirmed. `password` is the hash, `ref` a referral code. */
 type Waiting = { readonly email: string; readonly password: string; readonly ref?: string | undefined }
@@ -101,7 +105,9 @@ type Given = Omit<SignInDeps, 'customers'> & {
 }
 export type RegistrationDeps = ReturnType<typeof withBuckets>
 
+/** Each kind has limits of its own: made-up purchases behind a shared address keep no customer from a new password. */
 const openLimits = ({ buckets }: Pick<Given, 'buckets'>, name: string): LetterLimits => ({
+  ofPrefix: buckets(`${name} of a client`, forPrefix),
   ofNetwork: buckets(`${name} of a network`, fromNetwork),
   inAll: buckets(name, toMailboxInAll),
 })
@@ -111,7 +117,6 @@ export const withBuckets = (given: Given) => ({
   forBuyers: openLimits(given, 'letters to buyers'),
   forNewcomers: openLimits(given, 'letters to newcomers'),
   forForgetful: openLimits(given, 'letters'),
-  prefixes: given.buckets('registration', forPrefix),
 })
 
 export function readEmail(text: string): string {
@@ -120,8 +125,8 @@ export function readEmail(text: string): string {
   return email
 }
 
-export async function limit(deps: RegistrationDeps, of: LetterLimits, email: string, { clientPrefix }: Visitor) {
-  const ofPrefix = await deps.prefixes.take(clientPrefix, 1)
+export async function limit(of: LetterLimits, email: string, { clientPrefix }: Visitor) {
+  const ofPrefix = await of.ofPrefix.take(clientPrefix, 1)
   if (ofPrefix.taken === 0) throw tooManyAttempts(secondsUntilOne(forPrefix, ofPrefix.level))
   const mailbox = toMailbox(email)
   const own = await of.ofNetwork.take(`${networkOf(clientPrefix)} ${mailbox}`, 1)
@@ -209,7 +214,7 @@ export async function register(deps: RegistrationDeps, request: Waiting, visitor
     () => readEmail(email),
     () => deps.identities.assertPassword(request.password, email),
   )
-  await limit(deps, deps.forNewcomers, email, visitor)
+  await limit(deps.forNewcomers, email, visitor)
   const password = await deps.identities.hash(request.password, email, visitor.clientPrefix)
   const known = await deps.identities.findByLogin('customer', email)
   if (!deps.mail) {
@@ -276,7 +281,7 @@ export async function confirm(
 export async function askReset(deps: RegistrationDeps, text: string, visitor: Visitor): Promise<void> {
   if (!deps.mail) throw new Refusal('mail_not_configured')
   const email = readEmail(text)
-  await limit(deps, deps.forForgetful, email, visitor)
+  await limit(deps.forForgetful, email, visitor)
   const known = await deps.identities.findByLogin('customer', email)
   const payload = JSON.stringify({ email } satisfies WaitingAddress)
   const isNew = !known && deps.isOpen

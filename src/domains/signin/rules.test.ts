@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { isEmail, mayHaveLogin, problemOfPassword, toLogin } from './rules.ts'
+import { isEmail, mayHaveLogin, problemOfPassword, toLogin, toMailbox } from './rules.ts'
 
 test('mayHaveLogin accepts a valid name and the present login or e-mail address, and toLogin trims and lowers', () => {
   expect(toLogin('  ANNA@Example.COM ')).toBe('anna@example.com')
@@ -14,17 +14,23 @@ test('mayHaveLogin accepts a valid name and the present login or e-mail address,
   for (const login of [own.login, own.email]) expect(mayHaveLogin('customer', login, own)).toBe(true)
 })
 
-test('isEmail refuses a line break, a second address, brackets, a space and an empty label', () => {
+test('isEmail refuses a line break, a second address, brackets, a space, an invisible character and an empty label', () => {
   for (const text of [
     'a@b.example\nBcc: c@d.example',
     'a@b.example,c@d.example',
     '<a@b.example>',
     'a b@c.example',
+    'a\u200bb@c.example',
     'a@b..example',
   ]) {
     expect(isEmail(text)).toBe(false)
   }
   expect(isEmail('first.last+tag@sub.example.com')).toBe(true)
+})
+
+test('toMailbox drops the tag of an address, and the dots that Gmail ignores', () => {
+  for (const text of ['Jo.Doe@gmail.com', 'j.o.doe+shop@googlemail.com']) expect(toMailbox(text)).toBe('jodoe@gmail.com')
+  expect(toMailbox('jo.doe+shop@mail.gmail.com.example')).toBe('jo.doe@mail.gmail.com.example')
 })
 
 test('problemOfPassword requires 10 to 200 characters, at least 4 different ones, and not the login', () => {

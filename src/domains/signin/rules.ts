@@ -125,12 +125,17 @@ export const mayHaveLogin = (
   (kind === 'operator' ? ofOperator : ofCustomer).test(text) ||
   (of !== undefined && (text === of.login || text === of.email))
 
-/** The mailbox of an address, without its `+` tag. */
-export const toMailbox = (email: string): string => email.toLowerCase().replace(/\+[^@]*@/, '@')
+const ignoresDots = /@(gmail|googlemail)\.com$/
+
+/** The mailbox of an address: without its `+` tag, and without the dots that Gmail ignores. */
+export function toMailbox(email: string): string {
+  const untagged = email.toLowerCase().replace(/\+[^@]*@/, '@')
+  return ignoresDots.test(untagged) ? untagged.replace(/\.(?=.*@)/g, '').replace('@googlemail', '@gmail') : untagged
+}
 
 /** A plausible address; only a letter proves it. */
 export const isEmail = (text: string): boolean =>
-  text.length <= 254 && /^[^\s@<>(),;:"[\]\\\p{Cc}]{1,64}@[a-z0-9-]{1,63}(\.[a-z0-9-]{1,63})+$/u.test(text)
+  text.length <= 254 && /^[^\s@<>(),;:"[\]\\\p{Cc}\p{Cf}]{1,64}@[a-z0-9-]{1,63}(\.[a-z0-9-]{1,63})+$/u.test(text)
 
 const minPasswordLength = 10
 const maxPasswordLength = 200
