@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { Refusal } from '../../src/core/refusal.ts'
 import { Customer } from './customer.ts'
 import { Carried, Gateway } from './gateway.ts'
 import { checkRows, readCounted } from './invariants.ts'
@@ -42,6 +43,7 @@ const lookMs = 500
 /** Nodes have taken their state this long after a rewind. */
 const stateMs = 500
 const payerMs = 3_000
+const restartMs = 1_000
 const trafficBytes = 8_000_000
 /** A server may have so many shops. */
 const maxShops = 2
@@ -206,7 +208,11 @@ class Simulation {
       this.shops[index] = shop
     }
     process.run(open).catch((error: unknown) => {
-      if (process.isAlive) world.fail(error)
+      if (!process.isAlive) return
+      if (!(error instanceof Refusal && error.code === 'unavailable')) return world.fail(error)
+      // It writes what a rewind has lost, which a full disk refuses; its supervisor starts it again.
+      process.crash('by itself, because it cannot write')
+      world.schedule(undefined, restartMs, 'start of the shop', () => this.startShop(index))
     })
   }
 
