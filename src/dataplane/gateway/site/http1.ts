@@ -311,7 +311,7 @@ export class SiteVisitor implements TlsOwner {
   /** A packet has come: more will. */
   private toUpload(): UploadConnection {
     if (this.tls instanceof UploadConnection) return this.tls
-    const connection = new UploadConnection(this.tls, this.site.readAhead)
+    const connection = new UploadConnection(this.tls, this.site.readAhead, this.site.deps.after)
     this.tls = connection
     this.writer.socket = connection
     return connection

@@ -19,7 +19,6 @@ import { readXhttpRequest, splitPath } from '../ways-in/xhttp/request.ts'
 import { maxBodyBytes } from './answer.ts'
 import type { CarriedDeps } from './carried/client.ts'
 import { Http2Exchange } from './carried/exchange.ts'
-import { ReadAheadRoom } from './carried/upload-connection.ts'
 import { type SessionNeighbours, XhttpSessions } from './carried/xhttp.ts'
 import {
   plainAnswer,
@@ -120,6 +119,10 @@ const faultEveryMs = 10_000
 const waitingRequests = { all: 1024, ofPrefix: 128 }
 /** Packets that their connections have read ahead. Xray's client sends a megabyte in each. */
 const readAheadLimits = { all: 64 * 1024 * 1024, ofDevice: 8 * 1024 * 1024 }
+const readAheadLimitsOf = (threads: number) => ({
+  all: readAheadLimits.all / threads,
+  ofPrefix: readAheadLimits.ofDevice / threads,
+})
 
 /** A web site on a gateway's TLS port. Requests with a customer's credentials go to the engine instead. */
 export class SiteServer implements VisitedSite {
@@ -135,14 +138,14 @@ export class SiteServer implements VisitedSite {
 
   readonly carried: CarriedDeps
   readonly xhttp: XhttpSessions
-  readonly readAhead: ReadAheadRoom
+  readonly readAhead: FairBudget
 
   constructor(readonly deps: SiteServerDeps) {
     const { handOver, after, keys } = deps
     const waiting = new FairBudget(waitingRequests)
     this.carried = { handOver, after, waiting, findKeyed: (first) => keys?.findKeyed(first) }
     this.xhttp = new XhttpSessions({ ...this.carried, random: Math.random }, deps.neighbours)
-    this.readAhead = new ReadAheadRoom({ ...readAheadLimits, all: readAheadLimits.all / (deps.threads ?? 1) })
+    this.readAhead = new FairBudget(readAheadLimitsOf(deps.threads ?? 1))
     const limits = heldLimitsOf(deps.threads ?? 1)
     this.bodies = new FairBudget(limits.bodies)
     this.answers = new FairBudget(limits.answers)

@@ -8,7 +8,6 @@ import type { Credentials } from '../ways-in/http1/basic-auth.ts'
 import type { Field } from '../ways-in/http2/hpack.ts'
 import type { ClientParser } from '../ways-in/request.ts'
 import type { CarriedDeps } from './carried/client.ts'
-import type { ReadAheadRoom } from './carried/upload-connection.ts'
 import type { XhttpSessions } from './carried/xhttp.ts'
 import type { SiteAnswer, SiteRequest } from './content.ts'
 import type { FairBudget } from './fair-budget.ts'
@@ -39,7 +38,8 @@ export type VisitedSite = {
   isOn(protocol: GatewayProtocol): boolean
   readonly carried: CarriedDeps
   readonly xhttp: XhttpSessions
-  readonly readAhead: ReadAheadRoom
+  /** What the connections of packets have read ahead, by device. */
+  readonly readAhead: FairBudget
   /** The visitor's requests are no customer's any more. */
   readmit(visitor: ConnectedVisitor): void
   /** The parser of a connection whose first bytes have the key of a VPN device. */

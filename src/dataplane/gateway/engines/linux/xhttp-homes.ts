@@ -49,7 +49,7 @@ export class XhttpHomes {
   private seek(reactor: number, name: string): void {
     const home = this.homes.get(name)
     if (home !== undefined) this.found(reactor, home, name)
-    else if (this.ended.has(name)) this.deps.post(reactor, { type: 'session-ended', name })
+    else if (this.ended.find(name)) this.deps.post(reactor, { type: 'session-ended', name })
     else this.seekers.set(name, (this.seekers.get(name) ?? new Set()).add(reactor))
   }
 

@@ -1,10 +1,13 @@
 import { expect, test } from 'bun:test'
 import type { TlsOwner, TlsSocket } from '../../../tls/tls-socket.ts'
-import { ReadAheadRoom, UploadConnection } from './upload-connection.ts'
+import { FairBudget } from '../fair-budget.ts'
+import { UploadConnection } from './upload-connection.ts'
 
 const kilobytes = (count: number): Uint8Array => new Uint8Array(count * 1024)
 
-function open(room = new ReadAheadRoom({ all: 8 * 1024, ofDevice: 4 * 1024 })) {
+function open(room = new FairBudget({ all: 8 * 1024, ofPrefix: 4 * 1024 })) {
+  const turns: (() => void)[] = []
+  const takeTurn = (): void => turns.shift()?.()
   const seen: string[] = []
   const owner: TlsOwner = {
     onSocketData: (bytes) => void seen.push(`${bytes.length}`),
@@ -33,8 +36,11 @@ function open(room = new ReadAheadRoom({ all: 8 * 1024, ofDevice: 4 * 1024 })) {
     resume: () => void calls.push('resume'),
     setNoDelay() {},
   }
-  const connection = new UploadConnection(tls, room)
-  return { connection, seen, calls, room }
+  const connection = new UploadConnection(tls, room, (_, act) => {
+    turns.push(act)
+    return () => void turns.splice(turns.indexOf(act), 1)
+  })
+  return { connection, seen, calls, room, turns, takeTurn }
 }
 
 test('an upload connection passes on what came before a reset, and the close after it', () => {
@@ -75,7 +81,7 @@ test('a paused upload connection reads only for a customer, and at most 4 KiB of
   connection.pause()
   expect(calls).toEqual(['pause'])
   connection.readAhead('one')
-  for (const size of [3, 1]) connection.onSocketData(kilobytes(size))
+  for (const size of [2, 2]) connection.onSocketData(kilobytes(size))
   expect([calls, room.bytes]).toEqual([['pause', 'resume'], 4096])
   connection.onSocketData(kilobytes(1))
   expect([calls, room.bytes]).toEqual([['pause', 'resume', 'pause'], 4096])
@@ -84,14 +90,62 @@ test('a paused upload connection reads only for a customer, and at most 4 KiB of
   other.connection.readAhead('two')
   other.connection.onSocketData(kilobytes(4))
   expect(room.bytes).toBe(8192)
-  const third = open(room)
-  third.connection.pause()
-  third.connection.readAhead('three')
-  third.connection.onSocketData(kilobytes(1))
-  expect(third.calls).toEqual(['pause', 'resume', 'pause'])
   connection.resume()
   other.connection.terminate()
   expect([room.bytes, calls.at(-1), other.seen]).toEqual([0, 'resume', ['close']])
+})
+
+test('the device that holds most of a full room loses its oldest connection for a newcomer', () => {
+  const { room, seen, ...first } = open(new FairBudget({ all: 8 * 1024, ofPrefix: 6 * 1024 }))
+  const [second, newcomer] = [open(room), open(room)]
+  for (const { connection } of [first, second]) {
+    connection.pause()
+    connection.readAhead('one')
+    connection.onSocketData(kilobytes(3))
+  }
+  newcomer.connection.pause()
+  newcomer.connection.readAhead('two')
+  newcomer.connection.onSocketData(kilobytes(4))
+  expect([seen, second.seen, newcomer.seen, room.bytes]).toEqual([['close'], [], [], 7 * 1024])
+  expect(newcomer.calls).toEqual(['pause', 'resume'])
+})
+
+test('100,000 parts of one byte take at most two bytes each, and come in joined parts, 64 KiB in a turn, before the close', () => {
+  const { connection, seen, room, turns, takeTurn } = open(new FairBudget({ all: 1 << 20, ofPrefix: 1 << 20 }))
+  let received = 0
+  connection.owner = {
+    onSocketData: (bytes) => {
+      if (bytes.some((byte, at) => byte !== (received + at) % 251)) throw new Error('another order')
+      received += bytes.length
+    },
+    onSocketDrain() {},
+    onSocketEnd: () => void seen.push(`end after ${received}`),
+    onSocketClose: () => void seen.push('close'),
+  }
+  connection.pause()
+  connection.readAhead('one')
+  for (let at = 0; at < 100_000; at += 1) connection.onSocketData(Uint8Array.of(at % 251))
+  expect(room.bytes).toBeLessThan(200_000)
+  connection.onSocketEnd()
+  connection.onSocketClose()
+  connection.resume()
+  expect([received < 90_000, turns.length, seen]).toEqual([true, 1, []])
+  takeTurn()
+  expect([received, turns.length, seen, room.bytes]).toEqual([100_000, 0, ['end after 100000', 'close'], 0])
+})
+
+test('an upload connection without room reads no more while it delivers in turns', () => {
+  const { connection, calls, turns, takeTurn, seen } = open()
+  connection.pause()
+  connection.onSocketData(kilobytes(70))
+  connection.onSocketData(kilobytes(10))
+  connection.resume()
+  expect([seen, turns.length, calls]).toEqual([['71680'], 1, ['pause']])
+  takeTurn()
+  expect([seen, calls]).toEqual([
+    ['71680', '10240'],
+    ['pause', 'resume'],
+  ])
 })
 
 test('an upload connection that is terminated after its client’s reset closes at once', () => {

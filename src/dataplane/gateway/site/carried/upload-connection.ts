@@ -1,43 +1,23 @@
+import type { After } from '../../../../core/time.ts'
 import type { TlsOwner, TlsSocket } from '../../../tls/tls-socket.ts'
 import type { DeliveryWatch } from '../../metering/tunnel-meter.ts'
+import type { BudgetShare, FairBudget } from '../fair-budget.ts'
 
-/** Bounds the bytes that upload connections hold, in all and for one device. */
-export class ReadAheadRoom {
-  private total = 0
-  private readonly byDevice = new Map<string, number>()
-
-  constructor(private readonly max: { readonly all: number; readonly ofDevice: number }) {}
-
-  get bytes(): number {
-    return this.total
-  }
-
-  /** False, and nothing changes, if there is no room. */
-  take(device: string, bytes: number): boolean {
-    const own = (this.byDevice.get(device) ?? 0) + bytes
-    if (own > this.max.ofDevice || this.total + bytes > this.max.all) return false
-    this.total += bytes
-    this.byDevice.set(device, own)
-    return true
-  }
-
-  giveBack(device: string, bytes: number): void {
-    const own = (this.byDevice.get(device) ?? 0) - bytes
-    this.total -= bytes
-    if (own > 0) this.byDevice.set(device, own)
-    else this.byDevice.delete(device)
-  }
-}
+/** The least and the most that a buffer for small parts takes. */
+const [minBufferBytes, maxBufferBytes] = [1024, 16 * 1024]
+/** More would hold up the other connections of the reactor. */
+const maxBytesPerTurn = 64 * 1024
 
 type FollowedTls = TlsSocket & { readonly follow?: () => DeliveryWatch | undefined }
-/** `countedFor`: the device whose room it takes. */
-type Part = { readonly bytes: Uint8Array; readonly countedFor: string | undefined }
+/** The first `length` bytes of `buffer`, which has room for more. */
+type Part = { readonly buffer: Uint8Array; length: number }
 
 /**
  * An HTTP/1.1 connection with packets of XHTTP. Xray's client reads no answers there and leaves used connections to its
  * garbage collector, which closes them. With unread answers that is a reset, and the kernel of the client then discards
  * what it has not sent yet. So the connection reads ahead while the packet waits for its turn, and its owner learns of
- * the close only after all bytes that came before it.
+ * the close only after all bytes that came before it. Records of one byte are joined: an object for each would cost 100
+ * times its byte.
  */
 export class UploadConnection implements TlsSocket, TlsOwner {
   owner: TlsOwner | undefined
@@ -46,6 +26,12 @@ export class UploadConnection implements TlsSocket, TlsOwner {
   readsToEnd = true
   readonly follow: (() => DeliveryWatch | undefined) | undefined
   private parts: Part[] = []
+  /** Of the buffers of `parts`. */
+  private held = 0
+  /** What of it the room has. */
+  private counted = 0
+  private share: { readonly device: string; readonly room: BudgetShare } | undefined
+  private cancelTurn: (() => void) | undefined
   private isPaused = false
   private isReading = true
   private isDelivering = false
@@ -60,7 +46,8 @@ export class UploadConnection implements TlsSocket, TlsOwner {
 
   constructor(
     private readonly tls: FollowedTls,
-    private readonly room: ReadAheadRoom,
+    private readonly room: FairBudget,
+    private readonly after: After,
   ) {
     this.owner = tls.owner
     tls.owner = this
@@ -102,7 +89,12 @@ export class UploadConnection implements TlsSocket, TlsOwner {
   /** The packet is a customer's. */
   readAhead(device: string): void {
     this.device = device
-    this.isRoomy = true
+    if (this.share?.device !== device) {
+      this.share?.room.resize(0)
+      this.counted = 0
+      this.share = { device, room: this.room.open(device, () => this.terminate()) }
+    }
+    this.count()
     this.steer()
   }
 
@@ -114,18 +106,19 @@ export class UploadConnection implements TlsSocket, TlsOwner {
 
   /** Bytes that the owner got and does not need yet come first when it resumes. */
   giveBack(bytes: Uint8Array): void {
-    if (bytes.length > 0) this.parts.unshift({ bytes: new Uint8Array(bytes), countedFor: undefined })
+    if (bytes.length === 0) return
+    this.parts.unshift({ buffer: new Uint8Array(bytes), length: bytes.length })
+    this.held += bytes.length
   }
 
   // --- from the connection ---
 
   onSocketData(bytes: Uint8Array): void {
     if (this.isClosed) return
-    const isHeld = this.isPaused || this.isDelivering || this.parts.length > 0
-    const { device } = this
-    const countedFor = isHeld && device !== undefined && this.room.take(device, bytes.length) ? device : undefined
-    this.parts.push({ bytes, countedFor })
-    if (isHeld && countedFor === undefined) this.isRoomy = false
+    if (this.isPaused || this.isDelivering || this.parts.length > 0) {
+      this.join(bytes)
+      this.count()
+    } else this.hold(bytes, bytes.length)
     this.deliver()
   }
 
@@ -146,16 +139,42 @@ export class UploadConnection implements TlsSocket, TlsOwner {
     this.deliver()
   }
 
+  private hold(buffer: Uint8Array, length: number): void {
+    this.parts.push({ buffer, length })
+    this.held += buffer.length
+  }
+
+  private join(bytes: Uint8Array): void {
+    const last = this.parts.at(-1)
+    if (last && last.length + bytes.length <= last.buffer.length) {
+      last.buffer.set(bytes, last.length)
+      last.length += bytes.length
+      return
+    }
+    const capacity = Math.min(maxBufferBytes, Math.max(minBufferBytes, this.held))
+    if (bytes.length * 2 >= capacity) return this.hold(bytes, bytes.length)
+    const buffer = new Uint8Array(capacity)
+    buffer.set(bytes)
+    this.hold(buffer, bytes.length)
+  }
+
   private deliver(): void {
-    if (this.isDelivering) return
+    if (this.isDelivering || this.cancelTurn) return this.steer()
     this.isDelivering = true
-    for (let [next] = this.parts; next && !this.isPaused && !this.isClosed; [next] = this.parts) {
+    let left = maxBytesPerTurn
+    for (let [next] = this.parts; next && left > 0 && !this.isPaused && !this.isClosed; [next] = this.parts) {
       this.parts.shift()
-      this.uncount(next)
-      this.owner?.onSocketData(next.bytes)
+      this.held -= next.buffer.length
+      left -= next.length
+      this.owner?.onSocketData(next.buffer.subarray(0, next.length))
     }
     this.isDelivering = false
-    if (this.isClosed || this.parts.length > 0) return this.steer()
+    this.count()
+    if (this.isClosed) return
+    if (this.parts.length > 0) {
+      if (!this.isPaused) this.askForTurn()
+      return this.steer()
+    }
     if (this.hasEnded && !this.hasToldEnd && !this.isPaused) {
       this.hasToldEnd = true
       this.owner?.onSocketEnd()
@@ -164,18 +183,29 @@ export class UploadConnection implements TlsSocket, TlsOwner {
     else this.steer()
   }
 
+  private askForTurn(): void {
+    this.cancelTurn = this.after(0, () => {
+      this.cancelTurn = undefined
+      this.deliver()
+    })
+  }
+
   /** Reads or pauses. */
   private steer(): void {
-    const isWanted = !this.isPaused || (this.device !== undefined && this.isRoomy)
+    const isHolding = this.isPaused || this.parts.length > 0
+    const isWanted = !isHolding || (this.device !== undefined && this.isRoomy)
     if (isWanted === this.isReading || this.isLost) return
     this.isReading = isWanted
     if (isWanted) this.tls.resume()
     else this.tls.pause()
   }
 
-  private uncount({ bytes, countedFor }: Part): void {
-    if (countedFor !== undefined) this.room.giveBack(countedFor, bytes.length)
-    this.isRoomy = true
+  /** Tells the room what is held. What it has no room for is what came last before the pause. */
+  private count(): void {
+    const { share, held } = this
+    this.isRoomy = !share || held === this.counted || share.room.resize(held)
+    if (this.isRoomy) this.counted = share ? held : 0
+    else share?.room.resize(this.counted)
   }
 
   private close(): void {
@@ -186,8 +216,11 @@ export class UploadConnection implements TlsSocket, TlsOwner {
   }
 
   private drop(): void {
-    for (const part of this.parts) this.uncount(part)
+    this.cancelTurn?.()
+    this.cancelTurn = undefined
     this.parts = []
+    this.held = 0
+    this.count()
   }
 
   // --- from the owner ---

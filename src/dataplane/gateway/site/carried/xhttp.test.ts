@@ -132,6 +132,47 @@ test('a packet that comes after the end of its session is read to its end and an
   expect([late.answered, late.isGone]).toEqual([[200], false])
 })
 
+/** Sessions of which one, `s`, has ended after its key. */
+function openEnded() {
+  const { sessions } = openSessions()
+  const [download, first] = [makeExchange(), makeExchange()]
+  sessions.take('one', { kind: 'download', session: 's' }, download)
+  sessions.take('one', { kind: 'packet', session: 's', seq: 0 }, first)
+  first.owner?.onBody(new Uint8Array(17))
+  first.owner?.onBodyEnd()
+  download.terminate()
+  const send = (seq: number): Seen => {
+    const late = makeExchange()
+    sessions.take('one', { kind: 'packet', session: 's', seq }, late)
+    return late
+  }
+  return { send, sessions }
+}
+
+test('eight packets that come after the end of their session are read, and the ninth is reset', () => {
+  const { send, sessions } = openEnded()
+  const late = [1, 2, 3, 4, 5, 6, 7, 8, 9, 9].map(send)
+  expect(late.map(({ isRead, isGone }) => isRead && !isGone)).toEqual([...Array(8).fill(true), false, false])
+  expect(late.slice(8).every(({ isGone }) => isGone)).toBe(true)
+  sessions.noteEnded('one s')
+  expect(send(10).isGone).toBe(true)
+})
+
+test('100 packets that the end of their session interrupts are read up to 8 MB in all', () => {
+  const { sessions } = openSessions()
+  const [download, first] = [makeExchange(), makeExchange()]
+  sessions.take('one', { kind: 'download', session: 's' }, download)
+  sessions.take('one', { kind: 'packet', session: 's', seq: 0 }, first)
+  first.owner?.onBody(new Uint8Array(17))
+  first.owner?.onBodyEnd()
+  const ahead = Array.from({ length: 100 }, makeExchange)
+  for (const [at, each] of ahead.entries()) sessions.take('one', { kind: 'packet', session: 's', seq: at + 2 }, each)
+  download.terminate()
+  expect(ahead.every(({ isRead }) => isRead)).toBe(true)
+  for (const each of ahead) each.owner?.onBody(new Uint8Array(1_000_000))
+  expect(ahead.filter(({ isGone }) => !isGone)).toHaveLength(8)
+})
+
 test('an upload without a key is reset with its session', () => {
   const { sessions } = openSessions()
   const [download, first] = [makeExchange(), makeExchange()]

@@ -15,6 +15,10 @@ import type { Exchange, ExchangeOwner, UploadExchange } from './exchange.ts'
 const waitMs = 30_000
 /** Sessions that are remembered after their end. */
 const maxEnded = 4096
+/** Requests that come after the end of a session. They are not billed. */
+const maxLateRequests = 8
+/** Bytes of a session's packets that are read after its end. */
+const maxLateBytes = 8 * maxPacketBytes
 const nothingToDo = (): void => {}
 
 type Upload = {
@@ -24,6 +28,9 @@ type Upload = {
   /** While it is not read: a stream's window of 128 KiB. */
   readonly share?: BudgetShare
 }
+
+/** What may still be read for a session that has ended. */
+type Remainder = { requests: number; bytes: number }
 
 /** What a device sends and receives in requests of its own. It ends with the request of the download. */
 class XhttpSession implements Carrier {
@@ -40,7 +47,7 @@ class XhttpSession implements Carrier {
     private readonly download: Exchange,
     private readonly device: string,
     private readonly deps: CarriedDeps & { readonly random: () => number },
-    private readonly onOver: (wasAdmitted: boolean) => void,
+    private readonly onOver: (wasAdmitted: boolean) => Remainder | undefined,
   ) {
     this.client = new CarriedClient(this, device, deps)
     // Bytes that are written before it are not tracked.
@@ -190,20 +197,20 @@ class XhttpSession implements Carrier {
   private close(): void {
     if (this.isOver) return
     this.isOver = true
-    this.onOver(this.isAdmitted)
+    const remainder = this.onOver(this.isAdmitted)
     const uploads = [...this.packets.values(), ...(this.current ? [this.current] : [])]
     this.packets.clear()
     this.current = undefined
     for (const upload of uploads) {
       upload.share?.resize(0)
-      if (upload.exchange !== this.download) this.leave(upload)
+      if (upload.exchange !== this.download) this.leave(upload, remainder)
     }
     this.client.lose()
   }
 
-  private leave({ exchange, seq, bytes }: Upload): void {
-    if (seq === undefined || !this.isAdmitted) exchange.terminate()
-    else readAway(exchange, this.deps, bytes)
+  private leave({ exchange, seq, bytes }: Upload, remainder: Remainder | undefined): void {
+    if (seq === undefined || !remainder) exchange.terminate()
+    else readAway(exchange, this.deps, remainder, bytes)
   }
 }
 
@@ -215,6 +222,7 @@ class XhttpSession implements Carrier {
 function readAway(
   exchange: UploadExchange,
   { after, random }: { readonly after: After; readonly random: () => number },
+  remainder: Remainder,
   bytes = 0,
 ): void {
   const cancel = after(waitMs, () => exchange.terminate())
@@ -222,7 +230,8 @@ function readAway(
   exchange.owner = {
     onBody: (more) => {
       left -= more.length
-      if (left < 0) exchange.terminate()
+      remainder.bytes -= more.length
+      if (left < 0 || remainder.bytes < 0) exchange.terminate()
     },
     onBodyEnd: () => exchange.respond(200, toXhttpFields(random, false), true),
     onDrain: nothingToDo,
@@ -231,23 +240,25 @@ function readAway(
   exchange.resume()
 }
 
-/** The names of sessions that ended last. Their last packets may come after the end. */
+/** The sessions that ended last. Their last packets may come after the end. */
 export class EndedSessions {
-  private readonly names = new Set<string>()
+  private readonly byName = new Map<string, Remainder>()
 
-  add(name: string): void {
-    this.names.delete(name)
-    this.names.add(name)
-    const excess = Math.max(0, this.names.size - maxEnded)
-    for (const oldest of this.names.keys().take(excess)) this.names.delete(oldest)
+  add(name: string): Remainder {
+    const remainder = this.byName.get(name) ?? { requests: maxLateRequests, bytes: maxLateBytes }
+    this.byName.delete(name)
+    this.byName.set(name, remainder)
+    const excess = Math.max(0, this.byName.size - maxEnded)
+    for (const oldest of this.byName.keys().take(excess)) this.byName.delete(oldest)
+    return remainder
   }
 
-  has(name: string): boolean {
-    return this.names.has(name)
+  find(name: string): Remainder | undefined {
+    return this.byName.get(name)
   }
 
   delete(name: string): void {
-    this.names.delete(name)
+    this.byName.delete(name)
   }
 }
 
@@ -287,14 +298,13 @@ export class XhttpSessions {
   ) {}
 
   take(device: string, request: XhttpRequest, exchange: Exchange): void {
-    if (request.kind === 'both') return this.begin(device, exchange, nothingToDo).start(true)
+    if (request.kind === 'both') return this.begin(device, exchange, () => undefined).start(true)
     const name = `${device} ${request.session}`
     if (request.kind === 'download') return this.beginNamed(device, name, exchange)
     const seq = request.kind === 'packet' ? request.seq : undefined
     const session = this.open.get(name)
     if (session) session.add(exchange, seq)
-    else if (seq !== undefined && this.ended.has(name)) readAway(exchange, this.deps)
-    else this.wait(device, name, exchange, seq)
+    else if (seq === undefined || !this.takeLate(name, exchange)) this.wait(device, name, exchange, seq)
   }
 
   /** Another reactor has the session: uploads that wait here go there. */
@@ -304,12 +314,12 @@ export class XhttpSessions {
 
   /** The session has ended in another reactor. */
   noteEnded(name: string): void {
-    this.ended.add(name)
+    const remainder = this.ended.add(name)
     const uploads = this.takeWaiting(name)
     if (uploads.length > 0) this.neighbours.leave(name)
     for (const { exchange, seq } of uploads) {
       if (seq === undefined) exchange.terminate()
-      else readAway(exchange, this.deps)
+      else readAway(exchange, this.deps, remainder)
     }
   }
 
@@ -317,11 +327,24 @@ export class XhttpSessions {
   takePassed(name: string, seq: number | undefined, exchange: UploadExchange): void {
     const session = this.open.get(name)
     if (session) session.add(exchange, seq)
-    else if (seq !== undefined && this.ended.has(name)) readAway(exchange, this.deps)
-    else exchange.terminate()
+    else if (seq === undefined || !this.takeLate(name, exchange)) exchange.terminate()
   }
 
-  private begin(device: string, exchange: Exchange, onOver: (wasAdmitted: boolean) => void): XhttpSession {
+  /** Takes a packet of a session that has ended. False if it has not. */
+  private takeLate(name: string, exchange: UploadExchange): boolean {
+    const remainder = this.ended.find(name)
+    if (!remainder) return false
+    remainder.requests -= 1
+    if (remainder.requests < 0) exchange.terminate()
+    else readAway(exchange, this.deps, remainder)
+    return true
+  }
+
+  private begin(
+    device: string,
+    exchange: Exchange,
+    onOver: (wasAdmitted: boolean) => Remainder | undefined,
+  ): XhttpSession {
     return new XhttpSession(exchange, device, this.deps, onOver)
   }
 
@@ -330,8 +353,9 @@ export class XhttpSessions {
     this.ended.delete(name)
     const session = this.begin(device, exchange, (wasAdmitted) => {
       this.open.delete(name)
-      if (wasAdmitted) this.ended.add(name)
+      const remainder = wasAdmitted ? this.ended.add(name) : undefined
       this.neighbours.leave(name, wasAdmitted)
+      return remainder
     })
     this.open.set(name, session)
     this.neighbours.open(name)
