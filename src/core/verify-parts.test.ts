@@ -44,7 +44,7 @@ function open(rowsOf: () => { readonly paged: number; readonly whole: number }) 
       const outcome = await verifyPart([paged, whole], {
         progress,
         clock: () => nowMs,
-        save: (next) => (progress = JSON.parse(JSON.stringify(next)) as VerifyProgress),
+        save: (next) => void (progress = JSON.parse(JSON.stringify(next)) as VerifyProgress),
       })
       return { ...outcome, looked: [...looked] }
     },
@@ -86,7 +86,8 @@ describe('verify in parts', () => {
   })
 
   test('a position of a walk that is no more begins the round again', async () => {
-    const progress = { roundAt: 0, partAt: 0, parts: 3, walk: 'gone', after: '7', rows: 9, lastRows: 90 }
+    const place = { roundAt: 0, partAt: 0, parts: 3, walk: 'gone', after: '7', rows: 9, lastRows: 90 }
+    const progress = { ...place, found: 0, lastFound: 0 }
     const looked: (string | undefined)[] = []
     const walk = {
       name: 'rows',

@@ -24,7 +24,14 @@ export type VerifyProgress = {
   /** Rows that this round has checked, and the whole last round; null in the first one. */
   readonly rows: number
   readonly lastRows: number | null
+  /** Findings of this round so far, and of the whole last one. */
+  readonly found: number
+  readonly lastFound: number
 }
+
+/** No part has found anything since the beginning of the last whole round. */
+export const isClean = ({ walk, found, lastFound }: VerifyProgress): boolean =>
+  found === 0 && (walk === '' || lastFound === 0)
 
 /** A round over all rows takes at most so many parts. */
 export const partsPerRound = 14
@@ -58,15 +65,15 @@ const toStep = (audit: Audit): WalkStep => ({
 
 /**
  * Verifies what is new since the last part, and the next rows of a round over all: as many as let the round end in
- * `partsPerRound` parts. The first round is one part. `save` is called every few steps: an interrupted part
- * continues there.
+ * `partsPerRound` parts. The first round is one part. `save` is called every few steps with all
+ * findings of this part: an interrupted part continues there.
  */
 export async function verifyPart(
   verifiers: readonly Verifier[],
   of: {
     readonly progress: VerifyProgress | undefined
     readonly clock: Clock
-    readonly save: (progress: VerifyProgress) => void
+    readonly save: (progress: VerifyProgress, findings: readonly Finding[]) => Promise<void> | void
     readonly onStep?: (walk: string, rows: number) => void
   },
 ): Promise<PartOutcome> {
@@ -74,15 +81,16 @@ export async function verifyPart(
   const findings: Finding[] = []
   const covered: Record<string, number> = {}
   const nowMs = of.clock()
+  const known = of.progress
+  let progress: VerifyProgress = begin(known, walks, nowMs)
   const add = (audit: Audit): void => {
+    progress = { ...progress, found: progress.found + audit.findings.length }
     for (const each of audit.findings) if (findings.length <= maxFindings) findings.push(each)
     for (const [what, count] of Object.entries(audit.covered)) covered[what] = (covered[what] ?? 0) + count
   }
-  const known = of.progress
   if (known) {
     for (const { checkSince } of verifiers) if (checkSince) add(await checkSince(known.partAt - overlapMs))
   }
-  let progress: VerifyProgress = begin(known, walks, nowMs)
   const max = maxRowsOf(progress)
   const doneBefore = progress.rows
   let steps = 0
@@ -97,11 +105,11 @@ export async function verifyPart(
     of.onStep?.(walk.name, step.rows)
     if (!next) break
     steps += 1
-    if (next !== walk || steps % stepsPerSave === 0) of.save(progress)
+    if (next !== walk || steps % stepsPerSave === 0) await of.save(progress, findings)
     if (progress.rows - doneBefore >= max) break
   }
   const isRoundDone = progress.walk === ''
-  of.save(progress)
+  await of.save(progress, findings)
   return { findings, covered, progress, isRoundDone }
 }
 
@@ -109,7 +117,17 @@ export async function verifyPart(
 function begin(known: VerifyProgress | undefined, walks: readonly Walk[], nowMs: number): VerifyProgress {
   const first = walks[0]?.name ?? ''
   if (known && known.walk !== '') return { ...known, partAt: nowMs, parts: known.parts + 1 }
-  return { roundAt: nowMs, partAt: nowMs, parts: 1, walk: first, after: null, rows: 0, lastRows: known?.rows ?? null }
+  return {
+    roundAt: nowMs,
+    partAt: nowMs,
+    parts: 1,
+    walk: first,
+    after: null,
+    rows: 0,
+    lastRows: known?.rows ?? null,
+    found: 0,
+    lastFound: known?.found ?? 0,
+  }
 }
 
 /** The last part of a round, and a round whose rows are not known yet, go to the end. */

@@ -235,5 +235,7 @@ export type AdminDeps = {
   readonly certificateEndsAt: () => number | undefined
   readonly publicUrl: () => string
   readonly clock: Clock
+  /** Whether the shop answers nothing else while the database checks its file. */
+  readonly isBlockedByVerify: boolean
   readonly stalls: Stalls
 }

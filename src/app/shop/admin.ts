@@ -58,6 +58,7 @@ export function createAdmin(
     publicUrl,
     certificateEndsAt: certificateEndsAt ?? (() => undefined),
     onFault: (fault: unknown) => log.error('verify failed', { fault }),
+    isBlockedByVerify: services.db.engine === 'sqlite',
     verifyProgress: createVerifyProgress(services.config.verifyFile),
     onReconcileFault: (fault: unknown) => log.error('reconcile failed', { fault }),
   }

@@ -10,6 +10,8 @@ const progressSchema: z.ZodType<VerifyProgress> = z.object({
   after: z.string().nullable(),
   rows: z.int(),
   lastRows: z.int().nullable(),
+  found: z.int(),
+  lastFound: z.int(),
 })
 
 /** Where the parts of `verify` are, between two of them. */

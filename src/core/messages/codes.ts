@@ -40,6 +40,7 @@ const codeOfReason: Readonly<Record<Exclude<Reason, SelfCoded>, Code> & Partial<
   node_kind_wrong: 'forbidden',
   node_private_key_missing: 'conflict',
   verification_running: 'conflict',
+  verification_too_soon: 'rate_limited',
   view_needs_session: 'forbidden',
   refund_amount_with_end: 'invalid_request',
   reconciliation_running: 'conflict',

@@ -35,6 +35,10 @@ export const en = {
   proxy_not_found: 'There is no such proxy.',
   subscription_not_found: 'There is no such subscription.',
   verification_running: 'A verification is running already. GET /verify shows its progress.',
+  verification_too_soon:
+    'Nothing was started: on SQLite the shop answers nothing else while SQLite checks its file, so a whole ' +
+    'verification may start once in 10 minutes, and a part once in 30 seconds. Repeat the request after the seconds ' +
+    'in Retry-After, or run "turnpike verify" on the machine of the shop, which has no such limit.',
   node_not_found: 'There is no such node. "turnpike node list" shows the nodes.',
   customer_not_found: 'There is no such customer. "turnpike customer list" shows the customers.',
   view_needs_session: 'Sign in to the console to view as a customer.',

@@ -70,6 +70,9 @@ const advices = {
 const notes = {
   schema_not_compared:
     'The schema was not compared with the migrations: the database user of the shop may not create a schema.',
+  found_by_earlier_part:
+    'This part found nothing. Earlier parts, or a whole verification, found problems, and no whole round has been ' +
+    'free of them since. A whole verification lists those that remain.',
 }
 
 /** The row or the thing that a finding is about. */

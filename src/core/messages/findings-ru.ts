@@ -103,6 +103,9 @@ const advices: Translation<typeof findingsEn.advices> = {
 const notes: Translation<typeof findingsEn.notes> = {
   schema_not_compared:
     'Схема не сравнивалась с миграциями: пользователю базы, под которым работает магазин, нельзя создавать схемы.',
+  found_by_earlier_part:
+    'Эта часть ничего не нашла. Прежние части или полная сверка нашли проблемы, и с тех пор ни один полный круг не ' +
+    'прошёл без них. Что осталось, покажет полная сверка.',
 }
 
 const subjects: Translation<typeof findingsEn.subjects> = {

@@ -37,7 +37,8 @@ export const listAlerts = reader('listAlerts', 'GET /alerts', {
       '`stock.low`: fewer than a twentieth of the addresses of a kind is free; `node.lost`: an open node has not ' +
         'reported for a minute; `range.lost`: gateways that report no longer have a range; ' +
         '`payment.unmatched`: a notice of a provider matches no payment; `verify.finding`: ' +
-        'the last verification found problems; `certificate.ending`: the certificate of the shop ends within 7 days.',
+        'a verification found problems, and no whole one has found none since; ' +
+        '`certificate.ending`: the certificate of the shop ends within 7 days.',
       alertTypes,
       'node.lost',
     ),

@@ -1,16 +1,11 @@
-import { maxFindings, sayVerdict, type Verifier, type VerifyOutcome, verifyAll } from '../../../core/finding.ts'
 import { readId } from '../../../core/ids.ts'
-import { Refusal } from '../../../core/refusal.ts'
 import { readIso, toIso } from '../../../core/time.ts'
-import { verifyPart } from '../../../core/verify-parts.ts'
-import type { Condition } from '../../../domains/alerts/rules.ts'
-import { createKeptVerifier } from '../../../domains/ledger/index.ts'
 import type { Entry } from '../../../domains/operators/rules.ts'
 import { orRefuse, orRefuseField } from '../../answers.ts'
-import { type AnswerLanguage, findingSentencesOf } from '../../language.ts'
 import { pageOf, positionOf, readNumber, soughtFor } from '../../pages.ts'
-import { type AdminDeps, type BindAdmin, type Invited, namesOf } from '../bind.ts'
+import { type AdminDeps, type BindAdmin, type Invited, namesOf, requestTextOf } from '../bind.ts'
 import * as shapes from './shapes.ts'
+import { createVerification } from './verification.ts'
 
 export function adminOperatorOperations(bind: BindAdmin, deps: AdminDeps) {
   const { operators } = deps
@@ -66,8 +61,18 @@ export function adminOperatorOperations(bind: BindAdmin, deps: AdminDeps) {
 function bookOperations(bind: BindAdmin, deps: AdminDeps) {
   const verification = createVerification(deps)
   return [
-    bind(shapes.startVerify, async ({ body, language }) => {
-      verification.start(body.against, body.part)
+    bind(shapes.startVerify, async (call) => {
+      const { body, language, caller } = call
+      const { actor } = caller
+      // The command works on the database of the settings, which may be closed: it only reads.
+      const isCommand = actor.operator === null
+      await verification.start(body, {
+        isLimited: !isCommand && deps.isBlockedByVerify,
+        enter: () =>
+          isCommand
+            ? Promise.resolve()
+            : deps.mustNote({ actor, operation: shapes.startVerify.id, request: requestTextOf(call) }),
+      })
       return verification.show(language)
     }),
     bind(shapes.getVerify, async ({ language }) => verification.show(language)),
@@ -80,74 +85,4 @@ function bookOperations(bind: BindAdmin, deps: AdminDeps) {
       return { checkpoint: { number, accounts, postings, hash } }
     }),
   ]
-}
-
-/** One alert for each promise that is broken. */
-const findingAlerts = ({ findings }: VerifyOutcome): Condition[] =>
-  [...Map.groupBy(findings, (each) => each.promise)].map(([promise, of]) => ({
-    type: 'verify.finding',
-    subject: promise,
-    data: { promise, count: of.length },
-  }))
-
-/** Verification in the background, one run at a time; keeps the result of the last run. */
-function createVerification(deps: AdminDeps) {
-  let run: shapes.VerificationRun = shapes.noRun
-  let verdict: VerifyOutcome | undefined
-
-  const onPart = (part: string) => {
-    run = { ...run, part, done: 0 }
-    return (done: number) => {
-      run = { ...run, done }
-    }
-  }
-
-  async function verifyNextPart(verifiers: readonly Verifier[]): Promise<VerifyOutcome> {
-    let [walk, done] = ['', 0]
-    const { findings, covered } = await verifyPart(verifiers, {
-      progress: deps.verifyProgress.read(),
-      clock: deps.clock,
-      save: deps.verifyProgress.save,
-      onStep(name, rows) {
-        done = name === walk ? done + rows : rows
-        walk = name
-        onPart(walk)(done)
-      },
-    })
-    return {
-      ok: findings.length === 0,
-      findings: findings.slice(0, maxFindings),
-      found: findings.length,
-      covered,
-      notes: [],
-    }
-  }
-
-  async function work(verifiers: readonly Verifier[], isPart: boolean): Promise<void> {
-    try {
-      verdict = await (isPart ? verifyNextPart(verifiers) : verifyAll(verifiers, onPart))
-      // A database that takes no alert is no reason to hide what was found.
-      await deps.alerts.settle(['verify.finding'], findingAlerts(verdict), 0).catch(deps.onFault)
-      run = { ...run, state: 'done', part: null, ended_at: toIso(deps.clock()) }
-    } catch (fault) {
-      run = { ...run, state: 'failed', ended_at: toIso(deps.clock()) }
-      deps.onFault(fault)
-    }
-  }
-
-  return {
-    show: (language: AnswerLanguage): shapes.VerificationRun => ({
-      ...run,
-      ...(verdict && sayVerdict(verdict, findingSentencesOf[language])),
-    }),
-
-    start(against: readonly { readonly number?: number | undefined; readonly hash: string }[], isPart: boolean): void {
-      if (run.state === 'running') throw new Refusal('verification_running')
-      verdict = undefined
-      run = { ...shapes.noRun, state: 'running', started_at: toIso(deps.clock()) }
-      const kept = against.map(({ number, hash }) => ({ number, hash: hash.toLowerCase() }))
-      const also = kept.length === 0 ? [] : [createKeptVerifier(deps.ledgerAudit, kept)]
-      void work([...deps.verifiers, ...also], isPart)
-    },
-  }
 }

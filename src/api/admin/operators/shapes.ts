@@ -182,8 +182,14 @@ const run = named('Verification', {
   ended_at: moment('End.').nullable(),
   part: text('Part that is being checked.', 'money').nullable(),
   done: whole('Items of the part checked so far.', 0),
-  ok: flag('Whether all invariants hold; null before the end.').nullable(),
-  found: whole('Number of findings; null before the end.').nullable(),
+  ok: flag(
+    'Whether all invariants hold; null before the end. Of a part, also whether the parts before it found nothing ' +
+      'since the last round began.',
+  ).nullable(),
+  found: whole(
+    'Number of findings; null before the end. Of a part that found nothing: findings of the parts before it that no ' +
+      'whole round has refuted.',
+  ).nullable(),
   findings: rows('Findings, at most 1000.', {
     promise: text('Stable key of the violated invariant, for programs.', 'balance'),
     promise_name: text('Name of the invariant, for people.', 'Balance'),
@@ -197,7 +203,7 @@ const run = named('Verification', {
     params: facts('Values used in `problem`. Amounts are strings in roubles.', { stored: '0.01', expected: '0.00' }),
   }),
   covered: z.record(z.string(), z.int()).openapi({ description: 'Number of items checked, by kind.' }),
-  notes: list('Checks that could not run.', z.string()),
+  notes: list('Checks that could not run, and findings of earlier parts.', z.string()),
 })
 
 export const noRun: z.input<typeof run> = {
