@@ -29,7 +29,8 @@ test('isEmail refuses a line break, a second address, brackets, a space, an invi
 })
 
 test('toMailbox drops the tag of an address, and the dots that Gmail ignores', () => {
-  for (const text of ['Jo.Doe@gmail.com', 'j.o.doe+shop@googlemail.com']) expect(toMailbox(text)).toBe('jodoe@gmail.com')
+  for (const text of ['Jo.Doe@gmail.com', 'j.o.doe+shop@googlemail.com'])
+    expect(toMailbox(text)).toBe('jodoe@gmail.com')
   expect(toMailbox('jo.doe+shop@mail.gmail.com.example')).toBe('jo.doe@mail.gmail.com.example')
 })
 
