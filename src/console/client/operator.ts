@@ -22,7 +22,6 @@ export type Subscription = Answer<'showVpn'>
 export type Node = Answer<'listNodes'>['items'][number]
 export type Exit = Answer<'listExits'>['items'][number]
 export type Operator = Answer<'listOperators'>['items'][number]
-export type Alert = Answer<'listAlerts'>['items'][number]
 export type AlertEndpoint = Answer<'listAlertEndpoints'>['webhooks'][number]
 export type AlertDelivery = Answer<'listAlertDeliveries'>['deliveries'][number]
 export type Mailing = Answer<'listMailings'>['items'][number]
