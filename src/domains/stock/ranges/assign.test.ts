@@ -7,7 +7,7 @@ import { HandProcess } from '../../../../test/harness/hand-process.ts'
 import { buyProxies, kindIn, prefixOf } from '../../../../test/harness/proxies.ts'
 import { useRangeShop } from '../../../../test/harness/ranges.ts'
 import { scaled } from '../../../../test/harness/scale.ts'
-import { createServices, type Services } from '../../../app/shop/services.ts'
+import { createServices, realRuntime, type Services } from '../../../app/shop/services.ts'
 import { addressToNumber, contains, formatAddress, formatPrefix, readAddress } from '../../../core/address.ts'
 import { createCounter } from '../../../db/counter.ts'
 import { maxTriedSingly } from '../../../node-protocol/tried.ts'
@@ -292,10 +292,13 @@ describe.each([...engines])('ranges and gateways on %s', (engine) => {
     await exits.addOne({ ...local, host: '2001:db8:2::7' })
     expect((await refusalOf(add('2001:db8:2::/64', 6))).code).toBe('conflict')
     expect(await shop.services.stock.hasBlock(prefixOf('2001:db8:2::/64'))).toBe(false)
-    // A random source that always draws the same address, which is an exit.
+    // A random source that always draws the same address, which is an exit, from 16 bytes.
     const lone = createServices(
       shop.db,
-      { ...runtimeWith(shop.clock), random: (count: number) => new Uint8Array(count) },
+      {
+        ...runtimeWith(shop.clock),
+        random: (count: number) => (count === 16 ? new Uint8Array(16) : realRuntime.random(count)),
+      },
       shop.services.config,
     )
     const node = await addGateway('gate-1')
