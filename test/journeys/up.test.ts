@@ -155,8 +155,13 @@ describe('one turnpike up whose ports other programs hold at first', () => {
   test('a VPN that a sandbox sells connects over TLS at once, by the keys, port and pin of its link', async () => {
     const { data, text: answered } = await caller.post('/vpn/buy', { period: 1 })
     expect([data.node, answered.includes('"warnings"')]).toEqual(['online', false])
-    const text = await (await fetch(`${data.subscription_url}?format=base64`)).text()
-    const link = new URL(Buffer.from(text, 'base64').toString().split('\n')[0] ?? '')
+    const readLink = async () => {
+      const text = await (await fetch(`${data.subscription_url}?format=base64`)).text()
+      return new URL(Buffer.from(text, 'base64').toString().split('\n')[0] || 'about:blank')
+    }
+    // The sandbox sells WireGuard before the first report of its gateway.
+    expect(await untilTrue(async () => (await readLink()).protocol === 'vless:')).toBe(true)
+    const link = await readLink()
     const cert = readFileSync(join(testDatabase.folder, 'gateway', 'sandbox-tls', 'certificate.pem'), 'utf8')
     const pin = new X509Certificate(cert).fingerprint256.replaceAll(':', '').toLowerCase()
     expect([link.hostname, Number(link.port)]).toEqual(['localhost', settings.tlsPort])

@@ -108,6 +108,8 @@ function toVpnGateway(node: Node): VpnGateway | undefined {
   if (!health?.tls || health.isForVpn !== true) return undefined
   const { host, port, pin } = health.tls
   const key = hopTls && Buffer.from(hopTls.key, 'base64url').toString('base64')
+  // A first report is written in two transactions. Without both pins an app refuses the gateway's own certificate.
+  if (pin && !key) return undefined
   return {
     name: nameOf(node),
     host,
