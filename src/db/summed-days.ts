@@ -20,6 +20,29 @@ export type DaySource = {
 /** From an instant until just before another. */
 export type Period = { readonly fromAt: number; readonly toAt: number }
 
+const dayOf = (day: number): Period => ({ fromAt: day * dayMs, toAt: (day + 1) * dayMs })
+
+/** A source by how its sums are counted from rows, read as kept, replaced and written as a text to compare. */
+export function daySourceOf<Sum>(of: {
+  readonly name: DaySource['name']
+  readonly firstAt: DaySource['firstAt']
+  readonly count: (reader: Reader, period: Period) => Promise<readonly Sum[]>
+  readonly kept: (reader: Reader, fromDay: number, toDay: number) => Promise<readonly Sum[]>
+  readonly replace: (tx: Tx, day: number, sums: readonly Sum[]) => void
+  readonly toText: (sum: Sum) => string
+}): DaySource {
+  const write = (sums: readonly Sum[]): string => sums.map(of.toText).toSorted().join(', ')
+  return {
+    name: of.name,
+    firstAt: of.firstAt,
+    writeSums: async (tx, day) => of.replace(tx, day, await of.count(tx, dayOf(day))),
+    async compare(reader, day) {
+      const [kept, counted] = [await of.kept(reader, day, day + 1), await of.count(reader, dayOf(day))]
+      return { kept: write(kept), counted: write(counted) }
+    },
+  }
+}
+
 /** A day is noted this long after its end: later than any clock is behind. */
 const afterEndMs = 3_600_000
 /** A day is summed this long after it was noted: longer than a transaction that did not see the note. */

@@ -1,25 +1,16 @@
 import type { Clock } from '../../core/time.ts'
-import { type DaySource, dayMs, type Period, splitPeriod, sumEndedDays, summedDaysWalk } from '../../db/summed-days.ts'
+import { dayMs, daySourceOf, type Period, splitPeriod, sumEndedDays, summedDaysWalk } from '../../db/summed-days.ts'
 import type { Database, Reader } from '../../db/transaction.ts'
 import * as store from './store-days.ts'
 
-const dayOf = (day: number): Period => ({ fromAt: day * dayMs, toAt: (day + 1) * dayMs })
-
-const source: DaySource = {
+const source = daySourceOf<store.PostingSum>({
   name: 'postings',
   firstAt: store.firstPostingAt,
-  writeSums: async (tx, day) => store.replaceSums(tx, day, await store.sumPostings(tx, dayOf(day))),
-  async compare(reader, day) {
-    const [kept, counted] = [await store.keptSums(reader, day, day + 1), await store.sumPostings(reader, dayOf(day))]
-    return { kept: write(kept), counted: write(counted) }
-  },
-}
-
-const write = (sums: readonly store.PostingSum[]): string =>
-  sums
-    .map(({ house, kind, byHand, count, amount }) => `${house} ${kind}${byHand ? ' by hand' : ''} ${count}: ${amount}`)
-    .toSorted()
-    .join(', ')
+  count: (reader, period) => store.sumPostings(reader, period),
+  kept: store.keptSums,
+  replace: store.replaceSums,
+  toText: ({ house, kind, byHand, count, amount }) => `${house} ${kind}${byHand ? ' by hand' : ''} ${count}: ${amount}`,
+})
 
 /** Sums ended days of postings; see `sumEndedDays`. */
 export const sumDays = (deps: { readonly db: Database; readonly clock: Clock }, limit: number): Promise<number> =>

@@ -1,28 +1,19 @@
 import type { Verifier } from '../../core/finding.ts'
 import { createWalkingVerifier } from '../../db/audit-walks.ts'
-import { type DaySource, dayMs, type Period, splitPeriod, sumEndedDays, summedDaysWalk } from '../../db/summed-days.ts'
+import { daySourceOf, type Period, splitPeriod, sumEndedDays, summedDaysWalk } from '../../db/summed-days.ts'
 import type { Database, Reader } from '../../db/transaction.ts'
 import { daysWalk as postingsWalk } from '../ledger/index.ts'
 import type { OrdersDeps } from './sell.ts'
 import * as store from './store-days.ts'
 
-const dayOf = (day: number): Period => ({ fromAt: day * dayMs, toAt: (day + 1) * dayMs })
-
-const source: DaySource = {
+const source = daySourceOf<store.OrderSum>({
   name: 'orders',
   firstAt: store.firstOrderAt,
-  writeSums: async (tx, day) => store.replaceSums(tx, day, await store.sumOrders(tx, dayOf(day))),
-  async compare(reader, day) {
-    const [kept, counted] = [await store.keptSums(reader, day, day + 1), await store.sumOrders(reader, dayOf(day))]
-    return { kept: write(kept), counted: write(counted) }
-  },
-}
-
-const write = (sums: readonly store.OrderSum[]): string =>
-  sums
-    .map(({ product, orders, price }) => `${product} ${orders}: ${price}`)
-    .toSorted()
-    .join(', ')
+  count: (reader, period) => store.sumOrders(reader, period),
+  kept: store.keptSums,
+  replace: store.replaceSums,
+  toText: ({ product, orders, price }) => `${product} ${orders}: ${price}`,
+})
 
 /** Sums ended days of orders; see `sumEndedDays`. */
 export const sumDays = ({ db, clock }: OrdersDeps, limit: number): Promise<number> =>
