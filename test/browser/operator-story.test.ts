@@ -315,7 +315,7 @@ describe.each([...enginesOf('sqlite')])('operator story on %s', (engine) => {
     // At the field, before anything is saved.
     await look.getByText(/nearest darker colour is #856e00/).waitFor()
     expect(await look.getByRole('button', { name: 'Save' }).isDisabled()).toBe(true)
-    await page.getByLabel('Contact').fill('nobody')
+    await page.getByLabel('Contact').fill('no address')
     await look.locator('.mantine-TextInput-error').nth(1).waitFor()
     await page.getByLabel('Contact').fill('')
     await page.getByLabel('Accent colour').fill('#1d4ed8')

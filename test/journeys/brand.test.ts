@@ -69,7 +69,7 @@ describe.each(engines)('the brand on %s', (engine) => {
 
   test('a dry run names every faulty line at once, shows the brand as it would be, and writes nothing', async () => {
     const before = (await owner.get('/admin/v1/brand')).data
-    const wish = { name: 'Tried', accent: '#FFD400', contact: 'nobody', dry_run: true }
+    const wish = { name: 'Tried', accent: '#FFD400', contact: 'no address', dry_run: true }
     const refused = await owner.post('/admin/v1/brand', wish)
     expect(refused.error.details.map((each: { readonly field: string }) => each.field)).toEqual(['contact', 'accent'])
     const tried = await owner.post('/admin/v1/brand', { ...wish, accent: '#7C2D12', contact: '' })
